@@ -36,7 +36,7 @@ from sciprism.uses.disambiguation.clustering import (
     sample_pairs,
 )
 from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, find_columns
-from sciprism.uses.disambiguation.pair_model import DEFAULT, PairModel, store_trees
+from sciprism.uses.disambiguation.pair_model import DEFAULT, PairModel
 
 FOLDER = "author_disambiguation_robotics"
 GROUPS = ("name", "coauthors", "venue", "year", "title", "advanced")  # that any export of papers has
@@ -44,6 +44,27 @@ TRAIN_PAIRS = 150_000
 BLANKED = 0.1  # of the pairs have a group of features taken away: exports lack years, venues or coauthors
 TREES, LEAVES, RATE = 40, 8, 0.25
 DRAWS = 1000
+
+
+def store_trees(dump: dict[str, Any], columns: list[int]) -> list[list[list[Any]]]:
+    """Return the nodes of the trees that LightGBM's `dump_model` describes. columns: of its features."""
+
+    def add(node: dict[str, Any], rows: list[list[Any]]) -> int:
+        place = len(rows)
+        if "leaf_value" in node:
+            rows.append([float(f"{node['leaf_value']:.4g}")])
+            return place
+        rows.append([])
+        name, threshold = FEATURES[columns[node["split_feature"]]].name, float(f"{node['threshold']:.4g}")
+        left, right = add(node["left_child"], rows), add(node["right_child"], rows)
+        rows[place] = [name, threshold, left, right, int(node["default_left"])]
+        return place
+
+    trees: list[list[list[Any]]] = []
+    for tree in dump["tree_info"]:
+        trees.append([])
+        add(tree["tree_structure"], trees[-1])
+    return trees
 
 
 def load(data: DataRoot) -> tuple[list[Paper], dict[tuple[str, int], dict[str, Any]]]:

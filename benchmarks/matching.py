@@ -38,19 +38,19 @@ from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.metrics.rankings import pair_order
 from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
 from sciprism.uses.matching.assignment import (
+    AssignmentProgram,
     AssignmentTask,
     PairScores,
+    PairTable,
+    Requirements,
     SolvedAssignment,
     find_pairs,
     solve_assignment,
 )
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles
-from sciprism.uses.matching.pair_files import StatedPairs
-from sciprism.uses.matching.program import AssignmentProgram, PairTable, Requirements
-from sciprism.uses.matching.reviewers import NO_AUTHORSHIP
-from sciprism.uses.matching.settings import NoProgress, Scoring
-from sciprism.uses.matching.vectors import encode_papers
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles, encode_papers
+from sciprism.uses.matching.reviewers import Authorship, StatedPairs
+from sciprism.uses.matching.settings import parse_scoring
 
 RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")
 PROFILE = 20
@@ -65,7 +65,7 @@ def measure_expertise(data: DataRoot, model: str) -> dict[str, Any]:
     """Return losses and errors of every scoring rule and baseline, and differences from mean-3."""
     given = RatedReviewers(path="reviewer_goldstandard", newest=PROFILE).read(data)
     encoder = Encoder.load(model or None)
-    vectors = encode_papers(encoder, {"papers": given.papers}, NoProgress())["papers"]
+    vectors = encode_papers(encoder, {"papers": given.papers})["papers"]
     scored = score_rules(given, vectors) | score_baselines(given, vectors)
     raters = [given.reviewer_ids[number] for number in given.pairs[:, 1]]
     losses, systems = {}, {}
@@ -105,7 +105,7 @@ def score_rules(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]
         papers, profiles = build_profiles(people, year=year, half_life=half_life)
         rows = {(paper.title, paper.abstract): row for row, paper in enumerate(given.papers)}
         own = vectors[[rows[paper.title, paper.abstract] for paper in papers]]
-        scores = ExpertiseScorer(vectors, own, profiles, Scoring.parse(rule)).score_all()
+        scores = ExpertiseScorer(vectors, own, profiles, parse_scoring(rule)).score_all()
         found[name] = scores[given.pairs[:, 0], given.pairs[:, 1]].astype(np.float64)
     return found
 
@@ -178,9 +178,9 @@ def measure_assignments(data: DataRoot, model: str, submissions: int, reviewers:
     papers, people = read_conference(Path(data.local("conference_papers")), submissions, reviewers)
     encoder = Encoder.load(model or None)
     own, profiles = build_profiles(people, year=2018)
-    vectors = encode_papers(encoder, {"submissions": papers, "profiles": own}, NoProgress())
-    scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, Scoring()).score_all()
-    known = ConflictInput(papers, [NO_AUTHORSHIP] * len(papers), people, 2016)
+    vectors = encode_papers(encoder, {"submissions": papers, "profiles": own})
+    scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, parse_scoring("mean-3")).score_all()
+    known = ConflictInput(papers, [Authorship()] * len(papers), people, 2016)
     found = list(find_conflicts(known, ("author", "coauthor", "own-paper")))
     forbidden = tuple(np.array(sorted({(each.paper, each.reviewer) for each in found}), np.int64).reshape(-1, 2).T)
     most = -(-3 * len(papers) * 6 // (5 * len(people)))  # 20 % more than needed
@@ -229,8 +229,8 @@ def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[s
             """Take the best pairs while there is room; change as few as possible where a submission lacks some."""
             taken = take_greedily(task.required, order)
             solved = AssignmentProgram(task.required, order).solve(taken + 1e-3 * order.scores)
-            found = pairs.take(np.flatnonzero(solved.chosen))
-            return SolvedAssignment(found, found.scores, pairs, pairs.scores, 0.0)
+            found = pairs.take(np.flatnonzero(solved > 0.5))
+            return SolvedAssignment(pairs=found, values=found.scores, all=pairs, all_values=pairs.scores)
 
         return run
 
@@ -305,7 +305,7 @@ def measure_scale(size: int, papers: int, dim: int, objectives: list[str]) -> di
     found: dict[str, Any] = {}
     for objective in objectives:
         start = time.perf_counter()
-        scores = PairScores(ExpertiseScorer(submissions, written, profiles, Scoring()).score_all())
+        scores = PairScores(ExpertiseScorer(submissions, written, profiles, parse_scoring("mean-3")).score_all())
         scored = time.perf_counter()
         settings = MatchSettings(objective=objective, candidates=50)  # type: ignore[arg-type]
         solved = solve_assignment(AssignmentTask(required, scores, StatedPairs(), settings))
@@ -315,7 +315,7 @@ def measure_scale(size: int, papers: int, dim: int, objectives: list[str]) -> di
             "stages": {"scoring": round(scored - start, 2), "assigning": round(end - scored, 2)},
             "pairs considered": len(solved.all),
             "mean score": round(float(solved.values.mean()), 4),
-            "worst submission": round(solved.worst / 3, 4),
+            "worst submission": round(float(np.bincount(solved.pairs.papers, solved.values).min()) / 3, 4),
             "upper bound of the worst submission": None if solved.bound is None else round(solved.bound / 3, 4),
             "peak memory so far, MB": peak_memory_mb(),
         }

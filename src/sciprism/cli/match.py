@@ -17,7 +17,7 @@ from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
     from sciprism.uses.matching import Matching
-    from sciprism.uses.matching.explanation import ExplainedPair, ExplainedSubmission
+    from sciprism.uses.matching.result import ExplainedPair, ExplainedSubmission
 
 
 MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
@@ -76,7 +76,7 @@ def assign(
             files=files,
             encoder=model or None,
             skip_bad=skip_bad,
-            progress=progress,
+            progress=progress.show,
         )
     matching.write(output, bare=bare)
     conflicts_file, details, audit_file = map(str, list_companions(output))
@@ -188,7 +188,7 @@ def explain(
 
     Example: sciprism match explain S1 "Ann Lee" -a assignments.csv
     """
-    from sciprism.uses.matching.explanation import FinishedAssignment
+    from sciprism.uses.matching.result import FinishedAssignment
 
     finished = FinishedAssignment(_find_assignment(assignment))
     row = finished.find_submission(submission)
@@ -226,8 +226,8 @@ def report(
 
     Example: sciprism match report -a assignments.csv -o report
     """
-    from sciprism.uses.matching.explanation import FinishedAssignment
     from sciprism.uses.matching.pages import write_pages
+    from sciprism.uses.matching.result import FinishedAssignment
 
     finished = FinishedAssignment(_find_assignment(assignment))
     write_pages(finished, output)

@@ -25,8 +25,7 @@ from sciprism.service.uploads import REVIEW, describe_items, find_item, find_upl
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.matching.settings import NoProgress
-from sciprism.uses.matching.vectors import encode_papers, open_vectors
+from sciprism.uses.matching.expertise import encode_papers, open_vectors
 from sciprism.uses.screening.ranking import RISK, TARGET
 from sciprism.uses.screening.session import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, Screening, read_decisions
 
@@ -56,7 +55,7 @@ class Desk:
 
         def encode(papers: list[Paper]) -> Floats:
             encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), open_vectors([stored.folder])
-            return encode_papers(encoder, {"records": papers}, NoProgress(), vectors)["records"]
+            return encode_papers(encoder, {"records": papers}, vectors)["records"]
 
         papers = [*chain.from_iterable(iterate_papers(stored))]
         self.session = Screening(papers, [self.table], criteria=self.review["criteria"], encode=encode)

@@ -26,10 +26,9 @@ from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
 from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
 from sciprism.uses.matching import MatchSettings, Reviewer, match
-from sciprism.uses.matching.explanation import FinishedAssignment
 from sciprism.uses.matching.pages import write_pages
-from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.reviewers import reviewer_id
+from sciprism.uses.matching.result import FinishedAssignment
+from sciprism.uses.matching.reviewers import reviewer_id, write_rows
 from sciprism.uses.matching.settings import MatchFiles
 
 router = APIRouter(include_in_schema=False)
@@ -76,7 +75,7 @@ def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> No
         settings=MatchSettings(**read_document(folder / SETTINGS)),
         files=MatchFiles(bids=bids, constraints=stated, keep=former if stay else None),
         encoder=state.uploads.encoder(),
-        progress=progress,
+        progress=progress.show,
     )
     matching.audit["files"] |= {str(path): sha256(path) for path in (*submissions, *reviewers)}
     with open_draft(result) as draft:

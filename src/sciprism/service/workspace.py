@@ -242,6 +242,11 @@ class ItemProgress:
         self._text = f"{work}: {{:,}} of {total:,} {unit}" if total else work
         self.update(0)
 
+    def show(self, work: str, unit: str = "", done: int = 0, total: int | None = None) -> None:
+        """Show how many units of a piece of work are done."""
+        self._text = f"{work}: {{:,}} of {total:,} {unit}" if total else work
+        self.update(done)
+
     def update(self, done: int) -> None:
         """Show how many units are done."""
         self.background.check(self.item)

@@ -11,13 +11,14 @@ from sciprism.uses.matching.conflicts import (
     ConflictInput,
     find_conflicts,
     list_unchecked,
-    match_titles,
     reduce_domain,
 )
-from sciprism.uses.matching.reviewers import NO_AUTHORSHIP, Authorship
+from sciprism.uses.matching.reviewers import Authorship
+
+NOTHING = Authorship()
 
 
-def conflicts(kind, paper, authorship=NO_AUTHORSHIP, *, since=2020, **reviewer):
+def conflicts(kind, paper, authorship=NOTHING, *, since=2020, **reviewer):
     person = Reviewer(id=reviewer.pop("id", "rev"), **reviewer)
     given = ConflictInput([Paper(id="s", **paper)], [authorship], [Reviewer(id="other"), person], since)
     return [each.reason for each in find_conflicts(given, [kind]) if each.reviewer == 1 and each.paper == 0]
@@ -29,9 +30,7 @@ def conflicts(kind, paper, authorship=NO_AUTHORSHIP, *, since=2020, **reviewer):
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee1"}, True),
         (Authorship(emails=("Ann@x.org",)), {"emails": ("ann@X.org",)}, True),
         (Authorship(), {"name": "Ann B. Lee"}, True),  # an author is named Ann Lee
-        (Authorship(), {"name": "Lee, Ann"}, True),
         (Authorship(), {"name": "A. Lee"}, True),  # it may be her
-        (Authorship(), {"id": "Lee_Ann"}, True),
         (Authorship(), {"id": "~Ann_Lee2"}, True),  # nothing says which Ann Lee it is
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee2"}, False),
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_B_Lee2"}, True),  # people may have several ids
@@ -54,18 +53,11 @@ def test_authors_do_not_review_their_own_submission(authorship, reviewer, found)
     [
         ("a@cs.stanford.edu", "stanford.edu"),
         ("a@Dept.Cam.ac.uk.", "cam.ac.uk"),
-        ("a@ens.fr", "ens.fr"),
-        ("a@lip6.fr", "lip6.fr"),
-        ("a@u-tokyo.ac.jp", "u-tokyo.ac.jp"),
         ("a@gmail.com", ""),
-        ("a@qq.com", ""),
         ("a@vip.qq.com", ""),
         ("a@yahoo.fr", ""),
-        ("a@hotmail.co.uk", ""),
         ("a@outlook.com.br", ""),
-        ("a@icloud.com.cn", ""),
         ("a@t-online.de", ""),
-        ("a@orange.fr", ""),
         ("a@orange.com", "orange.com"),  # the company
         ("a@independent-researcher.org", ""),
         ("a@ieee.org", ""),
@@ -99,7 +91,6 @@ def test_colleagues_share_a_domain_or_an_institution():
         ("B. Poe", "Bob Poe", None, True),  # an undated paper counts
         ("Bob Poe", "Bob Poe", 2019, False),
         ("Bob Poe", "Ben Poe", 2021, False),
-        ("Bob Poe", "Bob Roe", 2021, False),
     ],
 )
 def test_recent_coauthors_are_in_conflict(author, coauthor, year, found):
@@ -108,18 +99,20 @@ def test_recent_coauthors_are_in_conflict(author, coauthor, year, found):
     assert bool(reasons) is found and all("Joint work" in reason for reason in reasons)
 
 
-def test_a_reviewers_own_paper_is_found_by_its_title():
-    own = (Paper(id="w", title="Learning to rank papers, fast"), Paper(id="g", title="Introduction"))
-    assert conflicts("own-paper", {"title": "Learning to Rank Papers Fast!"}, papers=own)
-    assert not conflicts("own-paper", {"title": "Learning to sort numbers"}, papers=own)
-    assert not conflicts("own-paper", {"title": "Introduction"}, papers=own)
-
-
-def test_titles_are_matched_as_by_comparing_all():
-    titles = [f"A study of {word} in {n} galaxies" for n, word in enumerate(("gas", "dust", "stars", "haloes"))]
-    others = [*reversed(titles), "A study of gas in zero galaxies", "Proofs"]
-    found = {(row, other) for row, other, _ in match_titles(titles, others)}
-    assert {(row, 3 - row) for row in range(4)} <= found and not any(other == 5 for _, other in found)
+@pytest.mark.parametrize(
+    ("title", "found"),
+    [
+        ("Learning to Rank Papers Fast!", True),
+        ("Learning to rank papers at last", True),
+        ("Learning to sort numbers", False),
+        ("Introduction", False),
+    ],
+)
+def test_a_reviewers_own_paper_is_found_by_its_title(title, found):
+    titles = ("Learning to rank papers, fast", "Introduction", "Learning to rank proofs", "")
+    own = tuple(Paper(id=str(n), title=each) for n, each in enumerate(titles))
+    said = conflicts("own-paper", {"title": title}, papers=own)
+    assert len(said) == found and all("“Learning to rank papers, fast” (titles" in reason for reason in said)
 
 
 ANN = {"authors": ("Ann Lee", "Bo Fen")}

@@ -13,9 +13,8 @@ from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper, read_papers
 from sciprism.store import embed
 from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
-from sciprism.uses.matching.pair_files import BIDS, PairReader, read_pair_rows
 from sciprism.uses.matching.persons import IdIndex
-from sciprism.uses.matching.reviewers import read_reviewers, reviewer_id
+from sciprism.uses.matching.reviewers import BID, PairReader, read_reviewers, reviewer_id
 
 pytest.importorskip("highspy")
 
@@ -161,49 +160,47 @@ def test_collections_are_input_and_not_encoded_again(files, monkeypatch):
         ("a.b.csv.gz", "a.b"),
         ("x@y.org.bib", "x@y.org"),
         ("x.csl.json", "x"),
-        ("x", "x"),
     ],
 )
 def test_a_file_of_a_profile_is_named_like_its_reviewer(name, id):
     assert reviewer_id(Path(name)) == id
 
 
-def test_files_of_pairs_have_a_header_or_none(files):
-    reader = PairReader(IdIndex(["p", "q"]), IdIndex(["r"]))
-    Path("a.csv").write_text("p,r,Very High\nq,r,-0.5\n")
-    Path("b.csv").write_text("bid\ttail\thead\nvery_high\tr\tp\n-0.5\tr\tq\n")
-    for name in ("a.csv", "b.csv"):
-        found = reader.read(Path(name), "bid", BIDS)
-        assert found.papers.tolist() == [0, 1] and found.values.tolist() == [1.0, -0.5], name
-    Path("d.csv").write_text("\ufeffpaper;reviewer;bid\np;r;1\nq;r;-0.5\n")
-    assert reader.read(Path("d.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
-    Path("e.csv").write_text("Paper ID,Title,First,Reviewer Email,Preference\nP,A title,Ann,r,1\nq,B,Ann,r,-0.5\n")
-    assert reader.read(Path("e.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
-    Path("f.csv").write_text("paper,who,bid\np,r,1\n")
-    with pytest.raises(InputError, match="no column of the reviewer; columns: paper, who, bid; name one 'reviewer'"):
-        reader.read(Path("f.csv"), "bid", BIDS)
-    Path("c.csv").write_text("head,tail\np,r\n")
-    assert [row[3] for row in read_pair_rows(Path("c.csv"))] == [""]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p,r,Very High\nq,r,-0.5\n",
+        "bid\ttail\thead\nvery_high\tr\tp\n-0.5\tr\tq\n",
+        "\ufeffpaper;reviewer;bid\np;r;1\nq;r;-0.5\n",
+        "Paper ID,Title,First,Reviewer Email,Preference\nP,A title,Ann,r,1\nq,B,Ann,r,-0.5\n",
+    ],
+)
+def test_files_of_pairs_have_a_header_or_none(files, text):
+    Path("bids.csv").write_text(text)
+    found = PairReader(IdIndex(["p", "q"]), IdIndex(["r"])).read(Path("bids.csv"), BID)
+    assert {pair: value for pair, (value, _) in found.items()} == {(0, 0): 1.0, (1, 0): -0.5}
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("p,r,maybe so\n", "the bid 'maybe so' is not a number or one of very high"),
+        ("p,r,maybe so\n", "line 1: the bid 'maybe so' is not a number or one of very high"),
         ("p,r,nan\n", "not a number"),
+        ("p,r,20\n", "line 1: the bid 20 is not from -1 to 1"),
         ("p\n", "line 1: 1 cells; write submission,reviewer,value"),
         ("x,r,1\n", "bid of an unknown submission 'x'; remove it or pass --skip-bad"),
         ("p,x,1\n", "unknown reviewer 'x'"),
         ("r,p,1\n", "unknown submission 'r'; name the columns in a header line"),
         ("p,r,1\np,r,0\n", "line 2: bid of p and r is 0, but 1 in"),
         ('p,"r,1\n', "not a row of a table"),
+        ("paper,who,bid\np,r,1\n", "no column of the reviewer; columns: paper, who, bid; name one 'reviewer'"),
     ],
 )
 def test_a_wrong_row_of_a_file_of_pairs_is_named(files, text, words):
     Path("bids.csv").write_text(text)
     with pytest.raises(InputError) as error:
-        PairReader(IdIndex(["p"]), IdIndex(["r"])).read(Path("bids.csv"), "bid", BIDS)
-    assert words in str(error.value) and "bids.csv, line" in str(error.value)
+        PairReader(IdIndex(["p"]), IdIndex(["r"])).read(Path("bids.csv"), BID)
+    assert words in str(error.value) and "bids.csv" in str(error.value)
 
 
 def test_constraints_bids_and_locks_are_obeyed(files):
@@ -219,9 +216,6 @@ def test_constraints_bids_and_locks_are_obeyed(files):
     Path("both.csv").write_text("s-stars,~stars1,-1\ns-stars,~stars1,1\n")
     with pytest.raises(InputError, match=r"both\.csv, line 2: constraint of s-stars and ~stars1"):
         assign(constraints="both.csv")
-    Path("high.csv").write_text("s-stars,~stars1,20\n")
-    with pytest.raises(InputError, match=r"high\.csv, line 1: the bid 20 is not from -1 to 1"):
-        assign(bids="high.csv")
     Path("half.csv").write_text("s-stars,~stars1,0.5\n")
     with pytest.raises(InputError, match="none of -1"):
         assign(constraints="half.csv")
@@ -263,12 +257,9 @@ def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
 @pytest.mark.parametrize(
     ("file", "authors"),
     [
-        ("Ann_Alder.jsonl", {"authors": ["Ann Alder"]}),
-        ("~Ann_Alder1.jsonl", {"authors": ["Alder, Ann B."]}),
         ("Alder, Ann.jsonl", {"authors": ["A. Alder"]}),
         ("ann.alder@x.org.jsonl", {"authors": [{"name": "Ann Ålder", "affiliation": "X"}]}),
         ("Ann_Alder.jsonl", {"authors": ["Bo Fen Ann Alder"]}),  # how a table's "Ann Alder, Bo Fen" is read
-        ("Ann_Alder.jsonl", {"authors": ["Ann Alder Bo Fen"]}),
         ("ann@x.org.jsonl", {"authors": [{"name": "A", "email": "Ann@X.org"}]}),
         ("reviewer7.jsonl", {"author_ids": "Reviewer7; r8"}),
         (f"~{unicodedata.normalize('NFD', 'Zoë')}_Fox1.jsonl", {"authorids": ["~Zoë_Fox1"]}),
@@ -409,48 +400,29 @@ def test_a_perturbed_assignment_repeats_with_its_seed(files):
 
 
 @pytest.mark.parametrize(
-    ("prepare", "words"),
+    ("name", "text", "words"),
     [
-        (lambda: write("submissions.jsonl", []), "the file is empty"),
-        (
-            lambda: write("submissions.jsonl", [paper("a", "stars"), paper("a", "genes")]),
-            "two submissions have the id 'a'",
-        ),
-        (lambda: [p.unlink() for p in Path("profiles").iterdir()], "profiles holds no reviewer"),
-        (lambda: [p.write_text("") for p in Path("profiles").iterdir()], "none of 3 reviewers has a paper"),
-        (lambda: Path("profiles/~stars1.bib").write_text("@article{a, title={T}}"), "two files of reviewer ~stars1"),
+        ("submissions.jsonl", "", "the file is empty"),
+        ("submissions.jsonl", '{"id": "a", "title": "b"}\n' * 2, "two submissions have the id 'a'"),
+        ("profiles", None, "profiles holds no reviewer"),
+        ("profiles", "", "none of 3 reviewers has a paper"),
+        ("profiles/~stars1.bib", "@article{a, title={T}}", "two files of reviewer ~stars1"),
+        ("people.csv", "id,max\na,many\n", "line 2: maximum 'many' is not a number"),
+        ("people.csv", "id,max\na,-1\n", "maximum '-1' is not a number"),
+        ("people.csv", "id\na\na\n", "reviewer a again, after"),
+        ("people.csv", "id,max\na,1,stars,galaxies\n", "line 2: 4 cells, but the header has 2"),
+        ("people.csv", "id,papers\na,nowhere\n", "'nowhere' of a is nowhere; name its file with --reviewer-papers"),
+        ("people.csv", "colour\nred\n", "no id of a reviewer; columns: colour"),
+        ("people.csv", "id\n", "holds no reviewer"),
+        ("people.xlsx", "PK", "people.xlsx: not a table (.csv, .tsv) or JSON"),
     ],
 )
-def test_wrong_input_is_named(files, prepare, words):
-    prepare()
+def test_wrong_input_is_named(files, name, text, words):
+    for path in Path(name).iterdir() if name == "profiles" else [Path(name)]:
+        path.unlink() if text is None else path.write_text(text)
     with pytest.raises(InputError) as error:
-        assign()
+        assign(name if name.startswith("people") else "profiles")
     assert words in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ("id,max\na,many\n", "line 2: maximum 'many' is not a number"),
-        ("id,max\na,-1\n", "maximum '-1' is not a number"),
-        ("id\na\na\n", "reviewer a again, after"),
-        ("id,max\na,1,stars,galaxies\n", "line 2: 4 cells, but the header has 2"),
-        ("id,papers\na,nowhere\n", "paper 'nowhere' of a is nowhere; name its file with --reviewer-papers"),
-        ("colour\nred\n", "no id of a reviewer; columns: colour"),
-        ("id\n", "holds no reviewer"),
-    ],
-)
-def test_a_wrong_table_of_reviewers_is_named(files, table, words):
-    Path("people.csv").write_text(table)
-    with pytest.raises(InputError) as error:
-        assign("people.csv")
-    assert words in str(error.value)
-
-
-def test_reviewers_in_a_file_of_another_kind_are_refused(files):
-    Path("people.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"people.xlsx: not a table \(.csv, .tsv\) or JSON"):
-        assign("people.xlsx")
 
 
 def test_nothing_is_lost_where_texts_are_missing(files):
@@ -478,7 +450,7 @@ def test_nothing_is_lost_where_texts_are_missing(files):
         ({"objective": "best"}, "none of fair, sum, perturbed"),
         ({"max_probability": 0}, "max_probability is 0, not above 0"),
         ({"half_life": -1}, "half_life is -1"),
-        ({"authorship": 1.5}, "authorship is 1.5"),
+        ({"quality": 1.5}, "quality is 1.5"),
     ],
 )
 def test_settings_check_themselves(settings, words):

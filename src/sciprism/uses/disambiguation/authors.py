@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sciprism.arrays import Doubles, Rows
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
 from sciprism.papers.bibliographic_fields import normalize, parse_name
@@ -118,12 +118,21 @@ def disambiguate(
     result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
     given = _match_known(listed, signatures, known or {}, result.conflicts)
     persons = _identify(given, result.conflicts)
-    ids = _IdGiver(author.author for author in (known or {}).values())
+    used, numbers = (
+        {author.author for author in (known or {}).values()},
+        defaultdict[str, Iterator[int]](lambda: count(1)),
+    )
     rows: dict[int, AuthorRow] = {}
+
+    def give_id(block: str) -> str:
+        """Return a new id such as "a-lee-2", none that was given before."""
+        name = block.replace(" ", "-")
+        return next(id for n in numbers[name] if (id := f"{name}-{n}") not in used)
+
     for batch in _batch(_list_blocks(signatures, result.divided)):
         for block in _compare_blocks(batch, listed, signatures, persons, model):
             for group in block.group(model.cut):
-                author = max(block.persons[place] for place in group) or ids.give(block.signatures[group[0]])
+                author = max(block.persons[place] for place in group) or give_id(block.signatures[group[0]].block)
                 for place in group:
                     row, signature = block.rows[place], block.signatures[place]
                     why = block.explain(place, group)
@@ -180,18 +189,6 @@ def _identify(given: Sequence[KnownAuthor], conflicts: list[str]) -> list[str]:
         return author.author or (next(iter(owners)) if len(owners) == 1 else "")
 
     return list(map(find, given))
-
-
-class _IdGiver:
-    """Gives new ids such as "a-lee-2", none that was given before."""
-
-    def __init__(self, used: Iterable[str]) -> None:
-        self._used = set(used)
-        self._numbers = defaultdict[str, Iterator[int]](lambda: count(1))
-
-    def give(self, signature: Signature) -> str:
-        name = signature.block.replace(" ", "-")
-        return next(id for n in self._numbers[name] if (id := f"{name}-{n}") not in self._used)
 
 
 def _list_blocks(signatures: Sequence[Signature], divided: list[str]) -> Iterator[list[int]]:
@@ -308,17 +305,13 @@ def _compare_blocks(
                 distances[one, other] = model.distances(features.table(one + start, other + start))
             start += size
         distances += distances.T
-        _set_apart(distances, np.array([signature.paper for signature in members]), who)
+        # signatures of one paper, or of two persons, are so far apart that nothing merges them
+        of_paper, given = np.array([signature.paper for signature in members]), np.array(who) != ""
+        numbers, both = np.unique(who, return_inverse=True)[1], given[:, None] & given
+        same = both & (numbers[:, None] == numbers)
+        distances[((of_paper[:, None] == of_paper) | both) & ~same] = APART
+        np.fill_diagonal(distances, 0)
         yield _ComparedBlock(block, members, [papers[signature.paper] for signature in members], who, distances)
-
-
-def _set_apart(distances: Doubles, papers: Rows, persons: Sequence[str]) -> None:
-    """Set the distances of signatures of one paper, or of two persons, so high that nothing merges them."""
-    numbers, given = np.unique(persons, return_inverse=True)[1], np.array(persons) != ""
-    both = given[:, None] & given
-    same = both & (numbers[:, None] == numbers)
-    distances[((papers[:, None] == papers) | both) & ~same] = APART
-    np.fill_diagonal(distances, 0)
 
 
 COLUMNS = ("paper_id", "position", "name", "author_id", "orcid", "probability", "reason")

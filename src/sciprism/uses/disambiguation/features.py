@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -79,7 +79,8 @@ class PairFeatures:
     """All features of author mentions except those of the papers' vectors.
 
     A feature is NaN where either side, or the data set, has no value (emails, journals). Name counts are over
-    the author lists of all papers, train, dev and test: they need no true persons.
+    the author lists of all papers, train, dev and test: they need no true persons. english: of each paper, whether the
+    language guessed from its text is English or unknown (papers,).
     """
 
     def __init__(self, papers: Sequence[Paper], signatures: Sequence[Signature]) -> None:
@@ -96,12 +97,35 @@ class PairFeatures:
             "coauthor-grams": ([gram for x in names for gram in character_ngrams(x.whole)] for names in coauthors),
         }
         self._bags = {name: BagMatrix(texts) for name, texts in bags.items()}
-        self._about = _PaperFeatures(papers, np.unique(self._papers))
 
-    @property
-    def english(self) -> NDArray[np.bool_]:
-        """Return for each paper whether the language guessed from its text is English or unknown, (papers,)."""
-        return self._about.english
+        used = {signature.paper for signature in signatures}  # the others serve as references only
+        by_id = {paper.id: paper for paper in papers}
+        self._references = [frozenset(paper.references) for paper in papers]
+        self._ids = [paper.id for paper in papers]
+        self._years = np.array([np.nan if p.year is None else p.year for p in papers], np.float32)
+        self._abstracts = np.array([bool(paper.abstract) for paper in papers], np.float32)
+        guesses = [guess_language(f"{p.title} {p.abstract}") if row in used else "none" for row, p in enumerate(papers)]
+        self._languages = np.unique(guesses, return_inverse=True)[1]
+        self._certain = np.array([guess not in UNKNOWN_LANGUAGES for guess in guesses])
+        self.english = np.array([guess in ("English", *UNKNOWN_LANGUAGES) for guess in guesses])
+
+        def cited(bag: Bag) -> Bag:
+            return lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])]
+
+        of_paper: dict[str, Bag] = {
+            "venue": lambda paper: character_ngrams(paper.venue),
+            "title-words": lambda paper: word_ngrams(paper.title),
+            "title-characters": lambda paper: character_ngrams(paper.title),
+            "reference-authors": cited(lambda p: [gram for name in p.authors for gram in character_ngrams(name)]),
+            "reference-titles": cited(lambda paper: word_ngrams(paper.title)),
+            "reference-venues": cited(lambda paper: character_ngrams(paper.venue)),
+            "reference-blocks": cited(lambda paper: [parse_name(name).block for name in paper.authors]),
+            "references": lambda paper: set(paper.references),
+        }
+        self._paper_bags = {
+            name: BagMatrix(bag(paper) if row in used else () for row, paper in enumerate(papers))
+            for name, bag in of_paper.items()
+        }
 
     def table(self, left: Rows, right: Rows) -> Floats:
         """Return all features of pairs of mentions: (n,), (n,) -> (n, 39); the embedding's is NaN."""
@@ -119,11 +143,27 @@ class PairFeatures:
         one, other = self._counts[left], self._counts[right]
         counts = np.minimum(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
         table[:, find_columns(["counts"])] = np.concatenate(counts, axis=1)
-        columns = {
-            **{name: bags.jaccard(left, right, CAPS.get(name, np.inf)) for name, bags in self._bags.items()},
-            "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), MAX_DISTANCE),
-            **self._about.columns(self._papers[left], self._papers[right]),
+        columns: dict[str, Floats] = {
+            "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), MAX_DISTANCE)
         }
+        ours, theirs = self._papers[left], self._papers[right]
+        for matrices, rows in ((self._bags, (left, right)), (self._paper_bags, (ours, theirs))):
+            columns |= {name: bags.jaccard(*rows, CAPS.get(name, np.inf)) for name, bags in matrices.items()}
+        columns["year"] = np.minimum(np.abs(self._years[ours] - self._years[theirs]), MAX_DISTANCE)
+        cites = [
+            float(self._ids[i] in self._references[j] or self._ids[j] in self._references[i])
+            if self._references[i] and self._references[j]
+            else np.nan
+            for i, j in zip(ours.tolist(), theirs.tolist(), strict=True)
+        ]
+        columns["self-citation"] = np.array(cites, np.float32)
+        columns["same-language"] = (self._languages[ours] == self._languages[theirs]).astype(np.float32)
+        for name, facts in (
+            ("abstracts", self._abstracts),
+            ("english", self.english.astype(np.float32)),
+            ("certain-languages", self._certain.astype(np.float32)),
+        ):
+            columns[name] = facts[ours] + facts[theirs]
         for name, values in columns.items():
             table[:, COLUMNS[name]] = values
 
@@ -150,63 +190,6 @@ def embedding_similarity(vectors: Floats, usable: NDArray[np.bool_], left: Rows,
         cosine = np.einsum("nd,nd->n", unit[one], unit[other])
         column[start : start + CHUNK] = np.where(good[one] & good[other], cosine + 1.0, np.nan)
     return column
-
-
-class _PaperFeatures:
-    """The features of pairs of papers: words of titles and venues, references, years, languages.
-
-    used: rows of the papers that have mentions; the others serve as references only.
-    """
-
-    def __init__(self, papers: Sequence[Paper], used: Rows) -> None:
-        with_mentions = set(used.tolist())
-        by_id = {paper.id: paper for paper in papers}
-        self._references = [frozenset(paper.references) for paper in papers]
-        self._ids = [paper.id for paper in papers]
-        self._years = np.array([np.nan if p.year is None else p.year for p in papers], np.float32)
-        self._abstracts = np.array([bool(paper.abstract) for paper in papers], np.float32)
-        guesses = ["none"] * len(papers)
-        for row in with_mentions:
-            guesses[row] = guess_language(f"{papers[row].title} {papers[row].abstract}")
-        languages = {name: number for number, name in enumerate(dict.fromkeys(guesses))}
-        self._languages = np.array([languages[guess] for guess in guesses])
-        self._certain = np.array([guess not in UNKNOWN_LANGUAGES for guess in guesses])
-        self.english = np.array([guess in ("English", *UNKNOWN_LANGUAGES) for guess in guesses])
-
-        def cited(bag: Bag) -> Bag:
-            return lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])]
-
-        bags: dict[str, Bag] = {
-            "venue": lambda paper: character_ngrams(paper.venue),
-            "title-words": lambda paper: word_ngrams(paper.title),
-            "title-characters": lambda paper: character_ngrams(paper.title),
-            "reference-authors": cited(lambda p: [gram for name in p.authors for gram in character_ngrams(name)]),
-            "reference-titles": cited(lambda paper: word_ngrams(paper.title)),
-            "reference-venues": cited(lambda paper: character_ngrams(paper.venue)),
-            "reference-blocks": cited(lambda paper: [parse_name(name).block for name in paper.authors]),
-            "references": lambda paper: set(paper.references),
-        }
-        self._bags = {
-            name: BagMatrix(bag(paper) if row in with_mentions else () for row, paper in enumerate(papers))
-            for name, bag in bags.items()
-        }
-
-    def columns(self, left: Rows, right: Rows) -> dict[str, Floats]:
-        cites = [
-            float(self._ids[i] in self._references[j] or self._ids[j] in self._references[i])
-            if self._references[i] and self._references[j]
-            else np.nan
-            for i, j in zip(left.tolist(), right.tolist(), strict=True)
-        ]
-        return {
-            **{name: bags.jaccard(left, right, CAPS.get(name, np.inf)) for name, bags in self._bags.items()},
-            "year": np.minimum(np.abs(self._years[left] - self._years[right]), MAX_DISTANCE),
-            "self-citation": np.array(cites, np.float32),
-            "abstracts": self._abstracts[left] + self._abstracts[right],
-            "english": self.english[left].astype(np.float32) + self.english[right],
-            "same-language": (self._languages[left] == self._languages[right]).astype(np.float32),
-            "certain-languages": self._certain[left].astype(np.float32) + self._certain[right],
-        }
 
 
 def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> Floats:
@@ -289,20 +272,14 @@ class BagMatrix:
 
     def __init__(self, bags: Iterable[Iterable[str]]) -> None:
         from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction import DictVectorizer
 
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
-        columns: list[int] = []
-        counts: list[int] = []
-        ends = [0]
-        for bag in bags:
-            counted = sorted((numbers[member], count) for member, count in Counter(bag).items())
-            columns += [column for column, _ in counted]
-            counts += [count for _, count in counted]
-            ends.append(len(columns))
-        self._counts = csr_matrix(
-            (np.array(counts, np.float32), np.array(columns, np.int32), np.array(ends)),
-            shape=(len(ends) - 1, max(1, len(numbers))),
+        counted = [Counter(bag) for bag in bags]
+        filled = any(counted)  # without a member there is no column
+        self._counts = (
+            DictVectorizer(dtype=np.float32, sort=False).fit_transform(counted)
+            if filled
+            else csr_matrix((len(counted), 1), dtype=np.float32)
         )
         self._sizes = np.asarray(self._counts.sum(axis=1), np.float32).ravel()
 

@@ -32,7 +32,7 @@ class PairModel:
 
     @classmethod
     def parse(cls, stored: dict[str, Any]) -> PairModel:
-        """Return the model of its trees, as `store_trees` returns them, and cut."""
+        """Return the model of its trees and cut."""
         return cls([_parse_tree(tree) for tree in stored["trees"]], stored["cut"])
 
     def distances(self, table: Floats) -> Doubles:
@@ -59,24 +59,3 @@ def _parse_tree(rows: list[list[Any]]) -> tuple[Any, ...]:
             depths[child] = depths[place] + 1
     arrays = (np.array([COLUMNS[name] for name in names]), np.array(thresholds), np.array(left), np.array(right))
     return *arrays, np.array(missing, bool), np.array(values), max(depths)
-
-
-def store_trees(dump: dict[str, Any], columns: list[int]) -> list[list[list[Any]]]:
-    """Return the nodes of the trees that LightGBM's `dump_model` describes. columns: of its features."""
-
-    def add(node: dict[str, Any], rows: list[list[Any]]) -> int:
-        place = len(rows)
-        if "leaf_value" in node:
-            rows.append([float(f"{node['leaf_value']:.4g}")])
-            return place
-        rows.append([])
-        name, threshold = FEATURES[columns[node["split_feature"]]].name, float(f"{node['threshold']:.4g}")
-        left, right = add(node["left_child"], rows), add(node["right_child"], rows)
-        rows[place] = [name, threshold, left, right, int(node["default_left"])]
-        return place
-
-    trees: list[list[list[Any]]] = []
-    for tree in dump["tree_info"]:
-        trees.append([])
-        add(tree["tree_structure"], trees[-1])
-    return trees

@@ -1,22 +1,502 @@
-"""Solve an assignment: candidates, the programme, fairness or perturbation; or name what cannot be met."""
+"""Solve an assignment: the linear programme on HiGHS, fairness or perturbation; or name what cannot be met.
+
+Loads alone, and one column of groups that do not overlap, form a network: every basic solution is integral. Only
+overlapping groups need integer variables. To raise the worst-served submission is NP-hard (Garg et al. 2010, Assigning
+papers to referees): the linear relaxation bounds it from above, and chains of exchanges raise the worst ones towards
+that bound: a submission takes a better reviewer from another one, which takes a third reviewer, and so on, while none
+falls below the goal.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from sciprism.arrays import Doubles, Rows
+from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.drop_report import count_noun as count
-from sciprism.errors import InputError, RunFailedError
+from sciprism.errors import InputError, RunFailedError, import_extra
 from sciprism.uses.matching.expertise import ReviewerPaper
-from sciprism.uses.matching.fairness import assign_at_random, assign_fairly, even_loads, sum_by_paper
-from sciprism.uses.matching.pair_files import PairValues, StatedPairs
-from sciprism.uses.matching.program import TOLERANCE, AssignmentProgram, Lack, Mask, PairTable, Requirements
+from sciprism.uses.matching.reviewers import Pairs, StatedPairs, look_up, split_pairs
 from sciprism.uses.matching.settings import MatchSettings
+
+Mask = NDArray[np.bool_]
+NO_ROWS: Rows = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTable:
+    """Pairs of a submission and a reviewer, each once, by submission and reviewer; all (p,)."""
+
+    papers: Rows
+    reviewers: Rows
+    scores: Doubles
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def take(self, rows: Rows) -> PairTable:
+        """Return some of the pairs, by positions in ascending order."""
+        return PairTable(self.papers[rows], self.reviewers[rows], self.scores[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupMinimum:
+    """At least `minimum` reviewers of each submission belong to a group. members: (reviewers,)."""
+
+    name: str
+    members: Mask
+    minimum: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirements:
+    """What every assignment satisfies, whatever its scores.
+
+    needs: reviewers of each submission (n,). least, most: submissions of each reviewer (m,). forbidden, locked: pairs
+    (submissions, reviewers) that are part of no assignment, or of every one. paper_ids, reviewer_ids: what messages
+    call them.
+    """
+
+    paper_ids: list[str]
+    reviewer_ids: list[str]
+    needs: Integers
+    least: Integers
+    most: Integers
+    forbidden: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
+    locked: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
+    groups: tuple[GroupMinimum, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the numbers of submissions and reviewers."""
+        return len(self.needs), len(self.most)
+
+    def are_among(self, some: tuple[Rows, Rows], papers: Rows, reviewers: Rows) -> Mask:
+        """Return whether each pair is one of some pairs, such as the forbidden ones (n,)."""
+        count = len(self.most)
+        return np.isin(papers * count + reviewers, some[0] * count + some[1])
+
+
+TOLERANCE = 1e-6
+GAP = 1e-9  # of the highest sum, within which a solution is optimal; HiGHS takes 1e-4
+UNBOUNDED = float("inf")
+LOCK_PRICE = 3.0  # reviews that may lack rather than a lock is dropped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lack:
+    """What cannot be met by some pairs, as little as possible.
+
+    reviews: that each submission lacks (n,). minimum: submissions that each reviewer lacks (m,). groups: reviewers of
+    each group that each submission lacks (groups, n). locks: of the locked pairs, whether it is dropped. prices: what
+    one pair more would gain: (n,) of a submission, (m,) of a reviewer and (groups, n) of a group's members.
+    """
+
+    reviews: Doubles
+    minimum: Doubles
+    groups: Doubles
+    locks: Mask
+    prices: tuple[Doubles, Doubles, Doubles]
+
+
+class AssignmentProgram:
+    """Maximize the summed value of assigned pairs under the requirements.
+
+    upper: of the amount of a pair that is not locked; below 1, amounts are not integral.
+    """
+
+    def __init__(self, required: Requirements, pairs: PairTable, *, upper: float = 1.0) -> None:
+        self.required, self.pairs, self._integers = required, pairs, len(pairs) if upper == 1.0 else 0
+        self.locked = required.are_among(required.locked, pairs.papers, pairs.reviewers)
+        self._upper = np.where(self.locked, 1.0, upper)
+        papers, reviewers = required.shape
+        minima = [np.minimum(group.minimum, required.needs) for group in required.groups]
+        self._reviewers = _incidence(pairs.reviewers, reviewers)
+        members = (_incidence(pairs.papers, papers, group.members[pairs.reviewers]) for group in required.groups)
+        self._matrix = sparse.vstack([_incidence(pairs.papers, papers), self._reviewers, *members])
+        self._least = np.concatenate([required.needs, required.least, *minima])
+        self._most = np.concatenate([required.needs, required.most, *(required.needs for _ in minima)])
+
+    def solve(self, values: Doubles, *, fixed: Mask | None = None) -> Doubles:
+        """Return the amount of each pair (p,) in the best solution.
+
+        values: (p,), or (parts, p) of equal parts of an amount: of a concave function. fixed: pairs that are assigned,
+        besides the locked. Integer variables are used where groups overlap, and amounts are whole. Raises
+        RunFailedError where HiGHS finds no solution.
+        """
+        parts = len(np.atleast_2d(values))
+        bounds = [np.tile(bound / parts, parts) for bound in self._bound(fixed)]
+        integers = self._integers if parts == 1 else 0
+        matrix, limits = sparse.hstack([self._matrix] * parts), (self._least, self._most)
+        columns, _ = _solve(matrix, values.ravel(), bounds, limits, integers=integers)
+        amounts: Doubles = columns.reshape(parts, -1).sum(axis=0)
+        return amounts
+
+    def solve_evenly(self, values: Doubles, price: float, loads: Integers, fixed: Mask) -> Doubles:
+        """Return the amounts (p,) of the highest sum where a reviewer's n-th submission costs 2 n - 1 prices.
+
+        So loads are as even as the price outweighs values. loads: of each reviewer in earlier rounds (m,).
+        """
+        reviewers, count = self.required.shape[1], len(self.pairs)
+        room = np.minimum(self.required.most, np.bincount(self.pairs.reviewers, minlength=reviewers))
+        owners = np.repeat(np.arange(reviewers), room)
+        before = loads[owners] + np.arange(len(owners)) - np.repeat(np.cumsum(room) - room, room)
+        matrix = sparse.block_array([[self._matrix, None], [self._reviewers, -_incidence(owners, reviewers)]])
+        values = np.append(values, -price * (2.0 * before + 1.0))
+        lower, upper = self._bound(fixed)
+        bounds = np.append(lower, np.zeros(len(owners))), np.append(upper, np.ones(len(owners)))
+        limits = [np.append(limit, np.zeros(reviewers)) for limit in (self._least, self._most)]
+        return _solve(matrix, values, bounds, limits, integers=count)[0][:count]
+
+    def bound_lowest(self, scores: Doubles) -> float:
+        """Return what the lowest summed score of a submission cannot exceed. scores: (p,)."""
+        papers, count = self.required.shape[0], len(self.pairs)
+        lowest = sparse.csr_array(-np.ones((papers, 1)))
+        matrix = sparse.block_array([[self._matrix, None], [_incidence(self.pairs.papers, papers, scores), lowest]])
+        lower, upper = self._bound(None)
+        bounds = np.append(lower, -UNBOUNDED), np.append(upper, UNBOUNDED)
+        limits = np.append(self._least, np.zeros(papers)), np.append(self._most, np.full(papers, UNBOUNDED))
+        return float(_solve(matrix, np.append(np.zeros(count), 1.0), bounds, limits, interior=True)[0][-1])
+
+    def find_lack(self) -> Lack | None:
+        """Return what cannot be met by these pairs: the elastic programme, in which it may lack at a cost of 1."""
+        papers, reviewers = self.required.shape
+        count, rows = len(self.pairs), len(self._least)
+        matrix = sparse.hstack([self._matrix, sparse.eye_array(rows)])
+        bounds = np.zeros(count + rows), np.append(np.ones(count), np.full(rows, UNBOUNDED))
+        values = np.append(LOCK_PRICE * self.locked, -np.ones(rows))
+        columns, prices = _solve(matrix, values, bounds, (self._least, self._most))
+        dropped = columns[:count][self.locked] < 0.5
+        if not dropped.any() and (columns[count:] <= TOLERANCE).all():
+            return None
+        (reviews, minimum, groups), gained = (
+            np.split(part, [papers, papers + reviewers]) for part in (columns[count:], prices)
+        )
+        of_groups = gained[2].reshape(-1, papers)
+        return Lack(reviews, minimum, groups.reshape(-1, papers), dropped, (gained[0], gained[1], of_groups))
+
+    def _bound(self, fixed: Mask | None) -> tuple[Doubles, Doubles]:
+        return np.where(self.locked if fixed is None else self.locked | fixed, self._upper, 0.0), self._upper
+
+
+def _incidence(rows: Rows, count: int, weights: Any = 1.0) -> Any:
+    """Return the matrix (count, n) in which column i has one entry, in rows[i]; weights of 0 have none."""
+    numbers = np.broadcast_to(weights, len(rows)).astype(float)
+    matrix = sparse.csr_array((numbers, (rows, np.arange(len(rows)))), shape=(count, len(rows)))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _solve(
+    matrix: Any,
+    values: Doubles,
+    bounds: Any,
+    limits: Any,
+    *,
+    integers: int = 0,
+    interior: bool = False,
+) -> tuple[Doubles, Doubles]:
+    """Return the columns of the solution with the highest value, and the prices of the rows.
+
+    bounds, limits: lowest and highest of each column, and of each row. integers: how many of the first columns must be
+    integral: they are variables of that kind only where the plain solution is not. interior: any optimal solution will
+    do, not only a basic one; an interior point method is many times faster where rows are dense.
+    """
+    with import_extra("match", "an assignment"):
+        highspy: Any = import_module("highspy")
+    matrix = matrix.tocsc()
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = matrix.shape
+    program.col_cost_ = -values
+    program.col_lower_, program.col_upper_ = bounds
+    program.row_lower_, program.row_upper_ = (np.asarray(limit, float) for limit in limits)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+    program.a_matrix_.value_ = matrix.data
+
+    class QuietHighs(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802 (HiGHS prints a banner here unless it is silent before)
+            self.silent()
+            super().enableCallbacks()
+
+    solver = QuietHighs()
+    # Ctrl-C stops HiGHS in one thread of a process at a time: in others, it solves without
+    solver.HandleKeyboardInterrupt = threading.current_thread() is threading.main_thread()
+    solver.setOptionValue("random_seed", 0)
+    solver.setOptionValue("mip_rel_gap", GAP)
+    if interior:
+        solver.setOptionValue("solver", "ipm")
+        solver.setOptionValue("run_crossover", "off")
+    kinds = highspy.HighsVarType
+    for program.integrality_ in (
+        [],
+        [kinds.kInteger] * integers + [kinds.kContinuous] * (len(values) - integers),
+    ):
+        solver.passModel(program)
+        solver.solve()
+        status = solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
+        solution = solver.getSolution()
+        columns = np.array(solution.col_value)
+        if (np.abs(columns[:integers] - np.round(columns[:integers])) < TOLERANCE).all():
+            break
+    return columns, np.array(solution.row_dual)
+
+
+STEPS = 12  # halvings of the interval in which the best reachable goal is
+SLACK = 1e-7  # of sums and amounts
+LOAD_PRICE = 100.0  # price of a step of unevenness, in ranges of the values: more than a chain of exchanges gains
+
+
+def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> tuple[Mask, float]:
+    """Return an assignment that serves the worst submission well, and then has a high sum; and a bound.
+
+    start: an assignment with the highest sum. values: (p,) of pairs, which a submission's score sums. The bound is
+    what the worst submission's score cannot exceed.
+    """
+    pairs, papers = program.pairs, program.required.shape[0]
+    bound = program.bound_lowest(values)
+    worst = float(sum_by_paper(pairs, values, start, papers).min())
+    best, low, high = start, worst, bound
+    for _ in range(STEPS):
+        goal = (low + high) / 2
+        if high - low <= SLACK * max(1.0, abs(high)):
+            break
+        chains = ExchangeChains(program, values, best)
+        if chains.raise_to(goal):
+            best, low = chains.chosen, float(sum_by_paper(pairs, values, chains.chosen, papers).min())
+        else:
+            high = goal
+    return _serve_all(program, values, best, low, lambda fixed: program.solve(values, fixed=fixed)), bound
+
+
+def even_loads(program: AssignmentProgram, values: Doubles, start: Mask, earlier: Integers) -> Mask:
+    """Return an assignment with even loads, then a high sum, that serves no submission worse than `start` its worst.
+
+    earlier: loads of earlier rounds (m,), which count. Reviewers of whom nothing is known get no more submissions than
+    they must.
+    """
+    pairs = program.pairs
+    worst = float(sum_by_paper(pairs, values, start, program.required.shape[0]).min())
+    price = LOAD_PRICE * max(1e-3, float(np.ptp(values)))
+    unknown = (pairs.scores == 0) & ~start
+    charged = values - unknown * price * (2 * float(program.required.most.max() + earlier.max()) + 1)
+    return _serve_all(program, values, start, worst, lambda fixed: program.solve_evenly(charged, price, earlier, fixed))
+
+
+def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -> Doubles:
+    """Return the summed values of each submission's assigned pairs, (n,)."""
+    sums: Doubles = np.bincount(pairs.papers[chosen], values[chosen], minlength=papers).astype(np.float64)
+    return sums
+
+
+def _serve_all(
+    program: AssignmentProgram, values: Doubles, start: Mask, worst: float, solve: Callable[[Mask], Doubles]
+) -> Mask:
+    """Return the best assignment that serves no submission worse than `worst`. solve: with some pairs fixed.
+
+    Submissions that would be served worse keep their reviewers of `start`, until none is left; each programme is a
+    network, so each solution is integral.
+    """
+    pairs, papers = program.pairs, program.required.shape[0]
+    held = np.zeros(papers, bool)
+    while True:
+        chosen = solve(start & held[pairs.papers]) > 0.5
+        below = sum_by_paper(pairs, values, chosen, papers) < worst - SLACK
+        if not below.any():
+            return chosen
+        held |= below
+
+
+class ExchangeChains:
+    """An assignment whose submissions are raised by chains of exchanges that keep all requirements.
+
+    sums: of each submission's values. pairs_of: the assigned pairs of each reviewer.
+    """
+
+    def __init__(self, program: AssignmentProgram, values: Doubles, chosen: Mask) -> None:
+        self._required, self._locked, self._values = program.required, program.locked, values
+        papers, reviewers = program.required.shape
+        self._papers, self._reviewers = program.pairs.papers.tolist(), program.pairs.reviewers.tolist()
+        self._starts = np.searchsorted(program.pairs.papers, np.arange(papers + 1)).tolist()
+        self.chosen, self.sums = chosen.copy(), sum_by_paper(program.pairs, values, chosen, papers)
+        self.pairs_of: list[set[int]] = [set() for _ in range(reviewers)]
+        for pair in np.flatnonzero(chosen).tolist():
+            self.pairs_of[self._reviewers[pair]].add(pair)
+
+    def raise_to(self, goal: float) -> bool:
+        """Raise every submission to the goal; False where a chain is missing."""
+        below = np.flatnonzero(self.sums < goal)
+        for paper in below[np.argsort(self.sums[below], kind="stable")].tolist():
+            while self.sums[paper] < goal - SLACK:
+                pairs = range(self._starts[paper], self._starts[paper + 1])
+                own = sorted((p for p in pairs if self.chosen[p] and not self._locked[p]), key=self._values.item)
+                # first whole steps to the goal, then any gain; equal ones would be exchanged without end
+                gains = (goal - self.sums[paper], 2 * SLACK)
+                if not any(self._follow_chain(paper, released, gain, goal) for gain in gains for released in own):
+                    return False
+        return True
+
+    def _follow_chain(self, paper: int, released: int, gain: float, goal: float) -> bool:
+        """Exchange `released` for a pair better by `gain`, others following; False where no chain ends."""
+        first = self._reviewers[released]
+        can_leave = len(self.pairs_of[first]) > self._required.least[first]
+        came: dict[int, tuple[int, int]] = {}  # reviewer -> the pair that leaves and the pair that takes the reviewer
+        waiting = deque([(released, gain)])
+        while waiting:
+            leaving, least = waiting.popleft()
+            chain = [leaving]
+            while chain[-1] != released:
+                chain.append(came[self._reviewers[chain[-1]]][0])
+            before = {self._papers[pair] for pair in chain}  # no submission changes twice
+            for pair in self._list_better(leaving, least):
+                reviewer = self._reviewers[pair]
+                if reviewer in came:
+                    continue
+                came[reviewer] = (leaving, pair)
+                has_room = can_leave and len(self.pairs_of[reviewer]) < self._required.most[reviewer]
+                if has_room or (reviewer == first and self._papers[pair] != paper):
+                    for left in chain:
+                        self._exchange(*came[reviewer])
+                        reviewer = self._reviewers[left]
+                    return True
+                for other in self.pairs_of[reviewer]:
+                    holder = self._papers[other]
+                    if holder not in before and not self._locked[other]:
+                        waiting.append((other, min(goal, self.sums[holder]) - self.sums[holder]))
+        return False
+
+    def _list_better(self, leaving: int, gain: float) -> list[int]:
+        """Return the pairs that a submission may take for one that leaves, the best first."""
+        paper = self._papers[leaving]
+        part = slice(self._starts[paper], self._starts[paper + 1])
+        fits = ~self.chosen[part] & (self._values[part] >= self._values[leaving] + gain - SLACK)
+        reviewers = np.array(self._reviewers[part])
+        for group in self._required.groups:
+            count = group.members[reviewers[self.chosen[part]]].sum() - group.members[self._reviewers[leaving]]
+            fits &= group.members[reviewers] | (count >= min(group.minimum, self._required.needs[paper]))
+        pairs = np.flatnonzero(fits)
+        ordered: list[int] = (part.start + pairs[np.argsort(-self._values[part][pairs], kind="stable")]).tolist()
+        return ordered
+
+    def _exchange(self, leaving: int, entering: int) -> None:
+        for pair, step in ((leaving, -1), (entering, 1)):
+            held = self.pairs_of[self._reviewers[pair]]
+            self.chosen[pair] = step > 0
+            self.sums[self._papers[pair]] += step * self._values[pair]
+            (held.add if step > 0 else held.remove)(pair)
+
+
+PIECES = 4  # linear pieces of the concave function
+CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01)
+"""Factors c in x - c x^2, the most random first; from 0.5 on, more probability would be worse."""
+
+
+def choose_probabilities(
+    required: Requirements, pairs: PairTable, values: Doubles, highest: float, least: float
+) -> Doubles:
+    """Return the probability of each pair, at most `highest` if it is not locked.
+
+    least: the expected sum to reach; the most random of `CONCAVITIES` that reaches it decides, else the linear
+    function, which has the highest sum. Raises InputError where the groups overlap, or where the probability is too
+    small for the loads.
+    """
+    if required.groups and np.sum([group.members for group in required.groups], axis=0).max() > 1:
+        raise InputError("a perturbed assignment needs groups that do not overlap; require groups of one column")
+    program = AssignmentProgram(required, pairs, upper=highest)
+    try:
+        enough = [program.solve(values)]
+    except RunFailedError as error:
+        raise InputError(
+            f"no assignment gives every pair a probability of at most {highest}: raise --max-probability, "
+            "--candidates or --max-papers"
+        ) from error
+    middles = (np.arange(PIECES) + 0.5) / PIECES * highest
+    shifted = values - min(0.0, float(values.min()))
+
+    def suffices(concavity: float) -> bool:
+        amounts = program.solve((1 - 2 * concavity * middles)[:, None] * shifted)
+        if reached := bool(amounts @ values >= least):
+            enough.append(amounts)
+        return reached
+
+    if enough[0] @ values >= least:
+        bisect_left(CONCAVITIES, True, key=suffices)
+    return np.clip(enough[-1], 0.0, 1.0)
+
+
+def sample_assignment(
+    required: Requirements, pairs: PairTable, probabilities: Doubles, rng: np.random.Generator
+) -> Mask:
+    """Return a sampled assignment in which each pair has its probability.
+
+    It is a flow: submission -> group of the reviewer -> reviewer -> sink. Each node's flow is integral in sum, so
+    edges that are not integral form cycles; flow is shifted along these, each way with the probability that keeps the
+    means, until all are integral.
+    """
+    papers, reviewers = required.shape
+    group_of = np.zeros(reviewers, np.int64)
+    for number, group in enumerate(required.groups, 1):
+        group_of[group.members] = number
+    kinds = len(required.groups) + 1
+    inner, first_reviewer = pairs.papers * kinds + group_of[pairs.reviewers], papers + papers * kinds
+    flows = np.bincount(inner, probabilities, minlength=papers * kinds)
+    loads = np.bincount(pairs.reviewers, probabilities, minlength=reviewers)
+    sink = np.full(reviewers, first_reviewer + reviewers)
+    inner_nodes, reviewer_nodes = papers + np.arange(papers * kinds), first_reviewer + np.arange(reviewers)
+    tails = np.concatenate([papers + inner, np.repeat(np.arange(papers), kinds), reviewer_nodes]).tolist()
+    heads = np.concatenate([first_reviewer + pairs.reviewers, inner_nodes, sink]).tolist()
+    amounts: list[float] = np.concatenate([probabilities, flows, loads]).tolist()
+    fractional: dict[int, set[int]] = {}  # node -> its edges that are not integral
+    for edge, amount in enumerate(amounts):
+        if abs(amount - round(amount)) > SLACK:
+            for node in (tails[edge], heads[edge]):
+                fractional.setdefault(node, set()).add(edge)
+
+    def close(edge: int) -> None:
+        amounts[edge] = round(amounts[edge])
+        for node in (tails[edge], heads[edge]):
+            fractional[node].discard(edge)
+            if not fractional[node]:
+                del fractional[node]
+
+    def find_room(edge: int, sign: int) -> float:
+        return math.ceil(amounts[edge]) - amounts[edge] if sign > 0 else amounts[edge] - math.floor(amounts[edge])
+
+    while fractional:
+        node = next(iter(fractional))
+        places, path, last = {node: 0}, list[tuple[int, int]](), -1
+        while len(places) > len(path):  # until a node comes again
+            last, before = next((edge for edge in fractional[node] if edge != last), -1), last
+            if last < 0:  # rounding errors left a single edge at a node
+                close(before)
+                break
+            sign = 1 if tails[last] == node else -1  # -1: walked from head to tail
+            node = heads[last] if sign > 0 else tails[last]
+            path.append((last, sign))
+            places.setdefault(node, len(path))
+        else:
+            cycle = path[places[node] :]
+            up, down = (min(find_room(edge, way * sign) for edge, sign in cycle) for way in (1, -1))
+            step = up if rng.random() * (up + down) < down else -down
+            for edge, sign in cycle:
+                amounts[edge] += sign * step
+                if abs(amounts[edge] - round(amounts[edge])) <= SLACK:
+                    close(edge)
+    chosen: Mask = np.array(amounts[: len(pairs)]) > 0.5
+    return chosen
+
 
 DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
 TIE = 1e-7  # of scores that are equal
@@ -38,10 +518,10 @@ class PairScores:
     explain: Callable[[Rows, Rows], list[tuple[ReviewerPaper, ...]]] = lambda papers, _: [()] * len(papers)
 
     @classmethod
-    def of_file(cls, given: PairValues, shape: tuple[int, int]) -> PairScores:
+    def of_file(cls, given: Pairs, shape: tuple[int, int]) -> PairScores:
         """Return the scores that a file gives."""
-        matrix = sparse.csr_array((given.values, (given.papers, given.reviewers)), shape)
-        return cls(matrix, (given.papers, given.reviewers))
+        rows = split_pairs(given)
+        return cls(sparse.csr_array(([value for value, _ in given.values()], rows), shape, np.float64), rows)
 
     def build_pairs(self, required: Requirements, *parts: tuple[Rows, Rows]) -> PairTable:
         """Return the allowed ones of some pairs with their scores, each once and in order."""
@@ -52,20 +532,19 @@ class PairScores:
         return PairTable(papers, reviewers, self.matrix[papers, reviewers].astype(np.float64).round(DIGITS))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SolvedAssignment:
     """The assigned pairs with scores and values (score and bid), and what limits them.
 
-    all, all_values: the pairs that were chosen from. worst, bound: of a submission's summed values, the bound only
-    where the objective is fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier
-    assignment. probabilities: of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
+    all, all_values: the pairs that were chosen from. bound: of a submission's summed values, where the objective is
+    fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment. probabilities:
+    of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
     """
 
     pairs: PairTable
     values: Doubles
     all: PairTable
     all_values: Doubles
-    worst: float
     bound: float | None = None
     best_sum: float | None = None
     kept: int | None = None
@@ -86,34 +565,46 @@ class AssignmentTask:
 
 def solve_assignment(task: AssignmentTask) -> SolvedAssignment:
     """Return the assignment; InputError that names what cannot be met where there is none."""
-    settings, stated = task.settings, task.stated
-    if len(stated.kept) and settings.objective == "perturbed":
+    required, settings, stated = task.required, task.settings, task.stated
+    if stated.kept and settings.objective == "perturbed":
         raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
     pairs = find_pairs(task)
     try:
         program, values, goals = _set_goals(task, pairs)
-        best = program.solve(goals)
+        amounts = program.solve(goals)
     except RunFailedError:  # the candidates do not suffice
-        program, values, goals = _set_goals(task, complete_pairs(task, pairs))
-        best = program.solve(goals)
+        pairs = complete_pairs(task, pairs)
+        program, values, goals = _set_goals(task, pairs)
+        amounts = program.solve(goals)
+    chosen, found = amounts > 0.5, dict[str, Any]()
+    if not stated.kept:
+        found["best_sum"] = float(goals @ amounts)
+    else:
+        kept = chosen & (goals != values)
+        locked = zip(required.locked, (pairs.papers[kept], pairs.reviewers[kept]), strict=True)
+        rows, numbers = map(np.concatenate, locked)
+        program = AssignmentProgram(replace(required, locked=(rows, numbers)), pairs)
+        found |= {"kept": int(kept.sum()), "moved": len(stated.kept) - int(kept.sum())}
     if settings.objective == "perturbed":
-        return _perturb(task, program.pairs, values, best.objective)
-    if not len(stated.kept):
-        return replace(_refine(task, program, values, best.chosen), best_sum=best.objective)
-    kept = best.chosen & (goals != values)
-    locked = zip(task.required.locked, (program.pairs.papers[kept], program.pairs.reviewers[kept]), strict=True)
-    rows, numbers = (np.concatenate(parts) for parts in locked)
-    held = AssignmentProgram(replace(task.required, locked=(rows, numbers)), program.pairs)
-    solved = _refine(task, held, values, best.chosen)
-    return replace(solved, kept=int(kept.sum()), moved=len(stated.kept) - int(kept.sum()))
+        least = settings.quality * found["best_sum"]
+        probabilities = choose_probabilities(required, pairs, values, settings.max_probability, least)
+        chosen = sample_assignment(required, pairs, probabilities, np.random.default_rng(settings.seed))
+        found["probabilities"] = probabilities[chosen]
+    elif settings.objective == "fair":
+        chosen, found["bound"] = assign_fairly(program, values, chosen)
+    if settings.balance:
+        found["uneven"] = pairs.take(np.flatnonzero(chosen))
+        chosen = even_loads(program, values, chosen, stated.list_loads(required.shape[1]))
+    assigned = np.flatnonzero(chosen)
+    return SolvedAssignment(pairs=pairs.take(assigned), values=values[assigned], all=pairs, all_values=values, **found)
 
 
 def find_pairs(task: AssignmentTask) -> PairTable:
     """Return the candidates: the best of each submission, of its groups and of each reviewer, and those files name."""
     required, stated, scores = task.required, task.stated, task.scores
     papers, reviewers = required.shape
-    named = (stated.bids.select(stated.bids.values > 0), stated.kept)
-    parts = [*((pairs.papers, pairs.reviewers) for pairs in named), required.locked]
+    named = [pair for pair, (bid, _) in stated.bids.items() if bid > 0]
+    parts = [split_pairs([*named, *stated.kept]), required.locked]
     if scores.given is not None:
         return scores.build_pairs(required, scores.given, *parts)
     scores.matrix[required.forbidden] = -np.inf
@@ -148,7 +639,7 @@ def complete_pairs(task: AssignmentTask, pairs: PairTable) -> PairTable:
     """Add pairs that gain in the elastic programme until nothing lacks; InputError where no pair gains any more."""
     required, scores = task.required, task.scores
     matrix = scores.matrix if scores.given is None else scores.matrix.toarray()
-    while lack := AssignmentProgram(required, pairs).find_lack():
+    while (lack := AssignmentProgram(required, pairs).find_lack()) is not None:
         of_papers, of_reviewers, of_groups = (prices.astype(np.float32) for prices in lack.prices)
         gains = of_papers[:, None] + of_reviewers
         for group, prices in zip(required.groups, of_groups, strict=True):
@@ -208,42 +699,9 @@ def _name(rows: Rows, ids: Sequence[str], noun: str) -> str:
 def _set_goals(task: AssignmentTask, pairs: PairTable) -> tuple[AssignmentProgram, Doubles, Doubles]:
     """Return the programme, the values of its pairs (score and bid), and these with what keeping a pair is worth."""
     bids, kept = (
-        part.look_up(pairs.papers, pairs.reviewers, task.required.shape)
-        for part in (task.stated.bids, task.stated.kept)
+        look_up(stated, pairs.papers, pairs.reviewers, task.required.shape)
+        for stated in (task.stated.bids, task.stated.kept)
     )
     values = pairs.scores + task.settings.bid_weight * bids
-    bonus = task.settings.move_cost
-    if bonus is None:
-        bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
+    bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
     return AssignmentProgram(task.required, pairs), values, values + bonus * kept
-
-
-def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, chosen: Mask) -> SolvedAssignment:
-    """Return an assignment that begins with the highest sum, made fair and even where the settings say so."""
-    bound, uneven = None, None
-    if task.settings.objective == "fair":
-        chosen, bound = assign_fairly(program, values, chosen)
-    if task.settings.balance:
-        uneven = program.pairs.take(np.flatnonzero(chosen))
-        earlier = task.stated.earlier_loads if len(task.stated.earlier_loads) else np.zeros(task.required.shape[1], int)
-        chosen = even_loads(program, values, chosen, earlier)
-    return replace(_report(task, program.pairs, values, chosen), bound=bound, uneven=uneven)
-
-
-def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles, best: float) -> SolvedAssignment:
-    settings = task.settings
-    chosen, probabilities = assign_at_random(
-        task.required,
-        pairs,
-        values,
-        max_probability=settings.max_probability,
-        least=settings.quality * best,
-        seed=settings.seed,
-    )
-    return replace(_report(task, pairs, values, chosen), best_sum=best, probabilities=probabilities[chosen])
-
-
-def _report(task: AssignmentTask, pairs: PairTable, values: Doubles, chosen: Mask) -> SolvedAssignment:
-    worst = float(sum_by_paper(pairs, values, chosen, task.required.shape[0]).min())
-    assigned: Rows = np.flatnonzero(chosen)
-    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, values, worst)

@@ -7,14 +7,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import repeat
 
 from rapidfuzz import fuzz
 
+from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.identity import GENERIC_TITLES, normalize_words
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id
-from sciprism.uses.matching.reviewers import Authorship, Reviewer, ReviewerIndex
+from sciprism.uses.matching.reviewers import Authorship, Pair, Reviewer, ReviewerIndex, StatedPairs
 
 _LINES = (files(__package__) / "mail_providers.txt").read_text(encoding="utf-8").splitlines()
 MAIL_PROVIDERS = frozenset(" ".join(line for line in _LINES if not line.startswith("#")).split())
@@ -39,14 +41,24 @@ class Conflict:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictInput:
-    """Submissions, details of their authors, and reviewers. since: the first year in which a joint paper counts."""
+    """Submissions, details of their authors, and reviewers. since: the first year in which a joint paper counts.
 
-    submissions: Sequence[Paper]
-    authorships: Sequence[Authorship]
-    reviewers: Sequence[Reviewer]
-    since: int
+    authors: all names of each submission's authors: those listed, and those in ids. A table's `Ann Lee, Bob Poe` was
+    read as one name, family name first; it stands for two as well. emails: of each reviewer, also where the id is one.
+    """
+
+    def __init__(
+        self, submissions: Sequence[Paper], authorships: Sequence[Authorship], reviewers: Sequence[Reviewer], since: int
+    ) -> None:
+        self.submissions, self.authorships, self.reviewers, self.since = submissions, authorships, reviewers, since
+        self.index = ReviewerIndex(reviewers)
+        self.emails = [find_addresses((*person.emails, person.id)) for person in reviewers]
+        self.authors: list[tuple[str, ...]] = []
+        for paper, details in zip(submissions, authorships, strict=True):
+            listed = (name for author in paper.authors for name in (author, *_halve(author)))
+            names = (*listed, *details.names, *map(name_in_id, details.ids))
+            self.authors.append(tuple(dict.fromkeys(filter(None, names))))
 
 
 def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Conflict]:
@@ -58,43 +70,32 @@ def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Confl
 
 def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
     """Return kind -> what lacks what it compares: "for 2 of 9 profiles, which have no names"."""
-    entries, people = list(zip(given.submissions, given.authorships, strict=True)), given.reviewers
-    named = ReviewerIndex(people).names.items
-    with_address = {n for n, person in enumerate(people) if list_emails(person)}
-    identified = named | with_address if any(each.emails for each in given.authorships) else named
-    emails, institutions = "e-mail addresses", "institutions"
-    compared: dict[str, tuple[str, Callable[[Paper, Authorship], object], str, Callable[[int, Reviewer], object]]] = {
-        "author": (
-            "authors",
-            lambda p, said: said.emails or _list_authors(p, said),
-            "names",
-            lambda n, _: n in identified,
+    said, people, named = given.authorships, given.reviewers, given.index.names.items
+    known = [each.emails or authors for each, authors in zip(said, given.authors, strict=True)]
+    by_email = any(each.emails for each in said)
+    identified = [number in named or (by_email and emails) for number, emails in enumerate(given.emails)]
+    lists: dict[str, tuple[tuple[str, Sequence[object]], tuple[str, Sequence[object]]]] = {
+        "author": (("authors", known), ("names", identified)),
+        "domain": (("e-mail addresses", [each.emails for each in said]), ("e-mail addresses", given.emails)),
+        "institution": (
+            ("institutions", [each.institutions for each in said]),
+            ("institutions", [person.institutions for person in people]),
         ),
-        "domain": (emails, lambda _, said: said.emails, emails, lambda n, _: n in with_address),
-        "institution": (institutions, lambda _, said: said.institutions, institutions, lambda _, r: r.institutions),
-        "coauthor": ("authors", _list_authors, "papers with authors", lambda _, r: any(p.authors for p in r.papers)),
-        "own-paper": ("titles", lambda p, _: p.title, "papers", lambda _, r: r.papers),
+        "coauthor": (
+            ("authors", given.authors),
+            ("papers with authors", [any(paper.authors for paper in person.papers) for person in people]),
+        ),
+        "own-paper": (
+            ("titles", [paper.title for paper in given.submissions]),
+            ("papers", [person.papers for person in people]),
+        ),
     }
-    unchecked = {}
+    unchecked: dict[str, str] = {}
     for kind in kinds:
-        column, find_ours, other_column, find_theirs = compared[kind]
-        ours = sum(not find_ours(*entry) for entry in entries)
-        theirs = sum(not find_theirs(*entry) for entry in enumerate(people))
-        if ours:
-            unchecked[kind] = f"for {ours:,} of {len(entries):,} submissions, which have no {column}"
-        elif theirs:
-            unchecked[kind] = f"for {theirs:,} of {len(people):,} profiles, which have no {other_column}"
+        for whose, (column, values) in zip(("submissions", "profiles"), lists[kind], strict=True):
+            if lacking := sum(not value for value in values):
+                unchecked.setdefault(kind, f"for {lacking:,} of {len(values):,} {whose}, which have no {column}")
     return unchecked
-
-
-def _list_authors(paper: Paper, details: Authorship) -> tuple[str, ...]:
-    """Return all names of the authors: those listed, and those in ids.
-
-    A table's `Ann Lee, Bob Poe` was read as one name, family name first; it stands for two as well.
-    """
-    listed = [(author, *_halve(author)) for author in paper.authors]
-    names = (*(name for some in listed for name in some), *details.names, *map(name_in_id, details.ids))
-    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _halve(author: str) -> tuple[str, ...]:
@@ -103,11 +104,6 @@ def _halve(author: str) -> tuple[str, ...]:
     if len(words) != 4 or not all(word[0].isupper() and len(word.strip(".")) > 1 for word in words):
         return ()
     return " ".join(words[:2]), " ".join(words[2:])
-
-
-def list_emails(reviewer: Reviewer) -> tuple[str, ...]:
-    """Return a reviewer's addresses, also where the id is one."""
-    return find_addresses((*reviewer.emails, reviewer.id))
 
 
 def reduce_domain(email: str) -> str:
@@ -134,15 +130,15 @@ Found = Iterator[tuple[int, int, str]]
 
 def _find_authors(given: ConflictInput) -> Found:
     """Yield reviewers who are authors, by id, e-mail address or a name that may be theirs."""
-    index = ReviewerIndex(given.reviewers)
-    for row, (paper, details) in enumerate(zip(given.submissions, given.authorships, strict=True)):
+    index = given.index
+    for row, details in enumerate(given.authorships):
         identified: set[int] = set()
         for text in dict.fromkeys((*details.ids, *details.emails)):
             if not text.startswith("@"):
                 numbers = (index.ids.find_all(text) | index.others.find_all(text)) - identified
                 identified |= numbers
                 yield from ((row, number, f"{text} is an author") for number in sorted(numbers))
-        for author in _list_authors(paper, details):
+        for author in given.authors[row]:
             for number in sorted(index.names.find(author) - identified):
                 person = given.reviewers[number]
                 if not _are_namesakes(details.ids, (person.id, *person.aliases)):
@@ -160,15 +156,13 @@ def _are_namesakes(authors: Iterable[str], reviewer: Iterable[str]) -> bool:
 
 
 def _find_domains(given: ConflictInput) -> Found:
-    theirs = [{reduce_domain(email) for email in list_emails(reviewer)} for reviewer in given.reviewers]
-    ours = [{reduce_domain(email) for email in details.emails} for details in given.authorships]
-    return _find_shared(ours, theirs, "e-mail domain {} of an author")
+    ours = [details.emails for details in given.authorships]
+    return _find_shared(ours, given.emails, reduce_domain, "e-mail domain {} of an author")
 
 
 def _find_institutions(given: ConflictInput) -> Found:
-    theirs = [set(map(_normalize_institution, reviewer.institutions)) for reviewer in given.reviewers]
-    ours = [set(map(_normalize_institution, details.institutions)) for details in given.authorships]
-    return _find_shared(ours, theirs, "institution of an author: {}")
+    ours, theirs = ([each.institutions for each in some] for some in (given.authorships, given.reviewers))
+    return _find_shared(ours, theirs, _normalize_institution, "institution of an author: {}")
 
 
 def _normalize_institution(text: str) -> str:
@@ -177,16 +171,17 @@ def _normalize_institution(text: str) -> str:
     return "" if name in _NO_INSTITUTION or _UNBOUND.fullmatch(name) else name
 
 
-def _find_shared(ours: Sequence[set[str]], theirs: Sequence[set[str]], reason: str) -> Found:
-    by_key: dict[str, list[int]] = defaultdict(list)
-    for number, keys in enumerate(theirs):
-        for key in filter(None, keys):
-            by_key[key].append(number)
-    reasons = {key: reason.format(key) for key in by_key}
-    for row, keys in enumerate(ours):
-        for key in sorted(filter(None, keys)):
-            for number in by_key.get(key, ()):
-                yield row, number, reasons[key]
+def _find_shared(
+    ours: Iterable[Iterable[str]], theirs: Iterable[Iterable[str]], reduce: Callable[[str], str], reason: str
+) -> Found:
+    """Yield pairs with a text that is the same when reduced; "" is none."""
+    owners: dict[str, list[int]] = defaultdict(list)
+    for number, texts in enumerate(theirs):
+        for key in {*map(reduce, texts)} - {""}:
+            owners[key].append(number)
+    for row, texts in enumerate(ours):
+        for key in sorted({*map(reduce, texts)} & owners.keys()):
+            yield from zip(repeat(row), owners[key], repeat(reason.format(key)))
 
 
 def _find_coauthors(given: ConflictInput) -> Found:
@@ -194,11 +189,7 @@ def _find_coauthors(given: ConflictInput) -> Found:
 
     Names agree as those of authors and reviewers do (`may_be_same`). A paper without a year counts.
     """
-    authors = [
-        (row, author)
-        for row, entry in enumerate(zip(given.submissions, given.authorships, strict=True))
-        for author in _list_authors(*entry)
-    ]
+    authors = [(row, author) for row, names in enumerate(given.authors) for author in names]
     index = NameIndex()
     for number, (_, author) in enumerate(authors):
         index.add(author, number)
@@ -215,13 +206,13 @@ def _find_coauthors(given: ConflictInput) -> Found:
 
 def _find_own_papers(given: ConflictInput) -> Found:
     """Yield reviewers of whom a paper has nearly the title of the submission."""
-    owners: dict[str, list[int]] = defaultdict(list)
+    owners: dict[str, set[int]] = defaultdict(set)
     for number, reviewer in enumerate(given.reviewers):
-        for title in {paper.title for paper in reviewer.papers if paper.title}:
-            owners[title].append(number)
+        for paper in reviewer.papers:
+            owners[paper.title].add(number)
     titles = list(owners)
     for row, other, ratio in match_titles([paper.title for paper in given.submissions], titles):
-        for number in owners[titles[other]]:
+        for number in sorted(owners[titles[other]]):
             yield row, number, f"own paper: “{titles[other]}” (titles {ratio:.0f} % equal)"
 
 
@@ -242,24 +233,63 @@ MAX_SHARED = 2000  # titles with a word, above which it finds none
 
 def match_titles(titles: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, int, float]]:
     """Yield positions in both lists, and the similarity, of titles that are nearly equal; generic ones match none."""
-    words = [normalize_words(title) for title in titles]
-    other_words = [normalize_words(title) for title in others]
+    words, other_words = (list(map(normalize_words, some)) for some in (titles, others))
     counts = Counter(word for title in (*words, *other_words) for word in set(title))
+
+    def find_rarest(title: Sequence[str]) -> list[str]:
+        return sorted(set(title), key=lambda word: (counts[word], word))[:RARE_WORDS]
+
     by_word: dict[str, list[int]] = defaultdict(list)
     for row, title in enumerate(words):
-        for word in _find_rarest(title, counts):
+        for word in find_rarest(title):
             by_word[word].append(row)
-    joined = [" ".join(title) for title in words]
     for other, title in enumerate(other_words):
         if len(title) < 2 or "".join(title) in GENERIC_TITLES:
             continue
-        text = " ".join(title)
-        near = {row for word in _find_rarest(title, counts) for row in by_word.get(word, ())[:MAX_SHARED]}
-        for row in sorted(near):
-            ratio = fuzz.ratio(joined[row], text, score_cutoff=MIN_RATIO)
-            if ratio:
+        for row in sorted({row for word in find_rarest(title) for row in by_word.get(word, ())[:MAX_SHARED]}):
+            if ratio := fuzz.ratio(" ".join(words[row]), " ".join(title), score_cutoff=MIN_RATIO):
                 yield row, other, ratio
 
 
-def _find_rarest(words: Sequence[str], counts: Counter[str]) -> list[str]:
-    return sorted(set(words), key=lambda word: (counts[word], word))[:RARE_WORDS]
+@dataclass(frozen=True, slots=True, eq=False)
+class ForbiddenReport:
+    """All forbidden pairs with their reasons, counts of their kinds, and the bids above 0 on them, which are ignored.
+
+    conflicts: those found, without those on pairs that a file allows. contradicted: these bids, each with the reason.
+    """
+
+    reasons: dict[Pair, str]
+    counts: dict[str, int]
+    conflicts: list[Conflict]
+    contradicted: list[str]
+
+
+def join_forbidden(
+    stated: StatedPairs, conflicts: Iterable[Conflict], ids: tuple[Sequence[str], Sequence[str]]
+) -> ForbiddenReport:
+    """Return the pairs that are forbidden by files, by found conflicts or because an earlier round has them.
+
+    Raises InputError for a locked pair that is forbidden. A bid above 0 on a forbidden pair is ignored, and listed with
+    the reason.
+    """
+    allowed = stated.list_constrained(0)
+    found = [conflict for conflict in conflicts if (conflict.paper, conflict.reviewer) not in allowed]
+    counts, reasons = Counter(conflict.kind for conflict in found), dict[Pair, str]()
+    for conflict in found:
+        reasons.setdefault((conflict.paper, conflict.reviewer), f"{conflict.kind}: {conflict.reason}")
+    earlier = {pair: place for pair, (_, place) in stated.earlier.items()}
+    for kind, places in (("forbidden", stated.list_constrained(-1)), ("earlier round", earlier)):
+        counts[kind] += len(places)
+        reasons |= {pair: f"{kind}: {place}" for pair, place in places.items()}
+    bids = {pair: place for pair, (bid, place) in stated.bids.items() if bid > 0}
+    locked, contradicted = (
+        [
+            f"{place}: {ids[1][pair[1]]} {what} {ids[0][pair[0]]}, but {reasons[pair]}"
+            for pair, place in places.items()
+            if pair in reasons
+        ]
+        for what, places in (("is locked to", stated.list_constrained(1)), ("bids on", bids))
+    )
+    if locked:
+        raise InputError(f"{locked[0]}; remove the lock, or the conflict if it is none ({len(locked)} in all)")
+    return ForbiddenReport(reasons, +counts, found, contradicted)

@@ -1,23 +1,113 @@
-"""How well each reviewer knows a submission: its cosines with the reviewer's papers, as one score."""
+"""Vectors of papers, and how well each reviewer knows a submission: its cosines with their papers, as one score."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_rows
+from sciprism.errors import InputError
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.persons import NameIndex
-from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
-from sciprism.uses.matching.settings import Scoring
+from sciprism.progress import Progress, show_nothing
+from sciprism.store import StoredCollection
+from sciprism.store.manifest import is_collection
+from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
+from sciprism.uses.collection import load_encoder
+from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.search import choose_paper_space
+
+if TYPE_CHECKING:
+    from sciprism.encoders.protocols import EncoderProtocol
 
 PAPERS = 2048  # papers of reviewers in one matrix product, about
 NEAREST = 2  # papers of a reviewer that explain a pair
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredVectors:
+    """Vectors of collections of one encoder. first: shows which; rows: (title, abstract) -> row of vectors."""
+
+    first: StoredCollection
+    rows: dict[tuple[str, str], int]
+    vectors: Floats
+
+
+def open_vectors(paths: Iterable[Path]) -> StoredVectors | None:
+    """Return the vectors of those paths that are collections, None of none.
+
+    Raises InputError where two collections were made by different encoders: their vectors do not compare.
+    """
+    opened = [StoredCollection.open(path) for path in paths if is_collection(path)]
+    if not opened:
+        return None
+    first = opened[0]
+    for other in opened[1:]:
+        if other.manifest.encoder.fingerprint != first.manifest.encoder.fingerprint:
+            raise InputError(
+                f"{first.folder} was made by {first.manifest.encoder.name}, {other.folder} by "
+                f"{other.manifest.encoder.name}: their vectors do not compare; embed one of them again"
+            )
+    rows: dict[tuple[str, str], int] = {}
+    parts: list[Floats] = []
+    for collection in opened:
+        start = sum(map(len, parts))
+        papers = [paper for part in iterate_papers(collection) for paper in part]
+        for row, paper in enumerate(papers, start):
+            rows.setdefault((paper.title, paper.abstract), row)
+        parts += iterate_vectors(collection, choose_paper_space(collection))
+    return StoredVectors(first, rows, np.concatenate(parts))
+
+
+def load_match_encoder(encoder: EncoderProtocol | str | None, stored: StoredVectors | None) -> EncoderProtocol:
+    """Return the given or named encoder, else that of the collections, else the default.
+
+    Raises InputError where it is not the one that made the vectors of the collections.
+    """
+    from sciprism.encoders.encoder import Encoder
+
+    if encoder is None or isinstance(encoder, str):
+        return load_encoder(stored.first, encoder or "") if stored is not None else Encoder.load(encoder or None)
+    if stored is not None and encoder.fingerprint != stored.first.manifest.encoder.fingerprint:
+        raise InputError(f"{stored.first.folder} holds vectors of another encoder")
+    return encoder
+
+
+def _show(progress: Progress, work: str, done: int, total: int) -> None:
+    progress(work, "papers", done, total)
+
+
+def encode_papers(
+    encoder: EncoderProtocol,
+    parts: Mapping[str, Sequence[Paper]],
+    stored: StoredVectors | None = None,
+    progress: Progress = show_nothing,
+) -> dict[str, Floats]:
+    """Return the vectors of several lists of papers, for proximity.
+
+    Those of collections are read, known texts come from the cache on disk, others are encoded.
+    """
+    from sciprism.encoders.cached_encoder import CachedEncoder
+
+    cached = CachedEncoder(encoder)
+    vectors_by_part = {}
+    for name, papers in parts.items():
+        cached.watch(partial(_show, progress, f"encoding {name}"))
+        known = {} if stored is None else stored.rows
+        rows: Rows = np.array([known.get((paper.title, paper.abstract), -1) for paper in papers], np.int64)
+        vectors = np.empty((len(papers), encoder.dim), np.float32)
+        if stored is not None:
+            vectors[rows >= 0] = stored.vectors[rows[rows >= 0]]
+        if new := np.flatnonzero(rows < 0).tolist():
+            vectors[new] = cached.encode([papers[row] for row in new], format="proximity", role="paper")
+        vectors_by_part[name] = vectors
+    return vectors_by_part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,27 +128,28 @@ class ReviewerPaper:
 
 
 def build_profiles(
-    reviewers: Sequence[Reviewer], *, year: int, half_life: float = 0.0, authorship: float = 1.0
+    reviewers: Sequence[Reviewer], *, year: int, half_life: float = 0.0
 ) -> tuple[list[Paper], list[Profile]]:
     """Return the distinct papers of all reviewers, and of each reviewer their rows and weights.
 
     half_life: years after which a paper counts half, 0: age does not count; a paper without a year counts as the
-    median of the reviewer's. authorship: weight of papers of which the reviewer is neither first nor last author;
-    where that is not known, the weight is 1. Versions of a paper count once in a profile; papers of one text are one
-    row.
+    median of the reviewer's. Versions of a paper count once in a profile; papers of one text are one row.
     """
     rows: dict[tuple[str, str], int] = {}
     papers: list[Paper] = []
     profiles: list[Profile] = []
     for reviewer in reviewers:
-        written: dict[int, Paper] = {}
+        years: dict[int, int | None] = {}
         for paper in join_versions(reviewer.papers):
             row = rows.setdefault((paper.title, paper.abstract), len(papers))
             if row == len(papers):
                 papers.append(paper)
-            written.setdefault(row, paper)
-        weights = _weigh(reviewer, list(written.values()), year, half_life, authorship)
-        profiles.append(Profile(np.array(list(written), np.int64), np.array(weights, np.float32)))
+            years.setdefault(row, paper.year)
+        known = [max(0, year - written) for written in years.values() if written is not None]
+        usual = float(np.median(known)) if known else 0.0
+        ages = [usual if written is None else max(0, year - written) for written in years.values()]
+        weights = [0.5 ** (age / half_life) if half_life else 1.0 for age in ages]
+        profiles.append(Profile(np.array(list(years), np.int64), np.array(weights, np.float32)))
     return papers, profiles
 
 
@@ -70,33 +161,20 @@ def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
         yield replace(fullest, year=max(years)) if years else fullest
 
 
-def _weigh(reviewer: Reviewer, papers: list[Paper], year: int, half_life: float, authorship: float) -> list[float]:
-    ages = [max(0, year - paper.year) for paper in papers if paper.year is not None]
-    usual = float(np.median(ages)) if ages else 0.0
-    names = ReviewerIndex([reviewer]).names
-    weights = []
-    for paper in papers:
-        age = usual if paper.year is None else max(0, year - paper.year)
-        weight = 0.5 ** (age / half_life) if half_life else 1.0
-        weights.append(weight * authorship if authorship != 1.0 and _is_middle_author(paper, names) else weight)
-    return weights
-
-
-def _is_middle_author(paper: Paper, names: NameIndex) -> bool:
-    """Tell whether a person is an author, and neither the first nor the last."""
-    is_person = [bool(names.find(author)) for author in paper.authors]
-    return any(is_person) and not is_person[0] and not is_person[-1]
-
-
 class ExpertiseScorer:
-    """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the reviewers' profiles."""
+    """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the reviewers' profiles.
 
-    def __init__(self, submissions: Floats, vectors: Floats, profiles: Sequence[Profile], scoring: Scoring) -> None:
+    scoring: as `parse_scoring` returns it.
+    """
+
+    def __init__(
+        self, submissions: Floats, vectors: Floats, profiles: Sequence[Profile], scoring: tuple[int, float]
+    ) -> None:
         self._submissions = torch.from_numpy(normalize_rows(submissions))
         self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
 
-    def score_all(self, advance: Callable[[int], None] = lambda _: None) -> Floats:
-        """Return the scores (n, reviewers), 0 for reviewers without papers. advance: shows how many are scored."""
+    def score_all(self, progress: Progress = show_nothing) -> Floats:
+        """Return the scores (n, reviewers), 0 for reviewers without papers."""
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
         ends = np.cumsum([len(profile.rows) for profile in self.profiles])
         batches = np.split(np.arange(len(ends)), np.flatnonzero(np.diff(ends // PAPERS)) + 1)
@@ -107,8 +185,9 @@ class ExpertiseScorer:
             parts = np.split(weighted, np.cumsum([len(profile.rows) for profile in profiles])[:-1], axis=1)
             for number, part in zip(batch, parts, strict=True):
                 if part.shape[1]:
-                    scores[number] = reduce_scores(part, self._scoring)
-            advance(int(batch[-1]) + 1)
+                    best, percentile = self._scoring
+                    scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
+            progress("scoring", "reviewers", int(batch[-1]) + 1, len(self.profiles))
         return scores.T
 
     def _multiply(self, papers: Rows, submissions: Any) -> Floats:
@@ -131,13 +210,6 @@ class ExpertiseScorer:
                     near = ((written[rows[i]], round(float(cosines[i]), 4)) for i in best)
                     nearest[pair] = tuple(ReviewerPaper(each.title or each.abstract, each.year, c) for each, c in near)
         return nearest
-
-
-def reduce_scores(cosines: Any, scoring: Scoring) -> Any:
-    """Return the score of each row of weighted cosines, (n, p) -> (n,)."""
-    if scoring.top:
-        return mean_of_best(cosines, scoring.top)
-    return np.percentile(cosines, scoring.percentile, axis=1)
 
 
 BLOCK = 4096  # submissions that are compared with one reviewer's papers at once

@@ -13,8 +13,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.pages import fill_file
-from sciprism.uses.matching.explanation import FinishedAssignment
-from sciprism.uses.matching.result import describe_unchecked, list_companions
+from sciprism.uses.matching.result import FinishedAssignment, describe_unchecked, list_companions
 
 MAX_NAME = 80  # bytes of a file's name
 

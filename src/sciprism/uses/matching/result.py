@@ -1,11 +1,12 @@
-"""The result of an assignment: pairs with reasons, the worst-served submissions, files."""
+"""The result of an assignment: pairs with reasons, the worst-served submissions, files, and why each pair is one."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,17 @@ from sciprism.files import check_companion, sha256, write_json
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment
 from sciprism.uses.matching.expertise import ReviewerPaper
-from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.persons import IdIndex
+from sciprism.uses.matching.reviewers import (
+    CONSTRAINT,
+    Finder,
+    PairReader,
+    Reviewer,
+    ReviewerIndex,
+    look_up,
+    read_pair_rows,
+    write_rows,
+)
 from sciprism.uses.matching.settings import MatchSettings
 
 if TYPE_CHECKING:
@@ -53,8 +63,7 @@ class AssignedPair:
     def reason(self) -> str:
         """Return why, for a person: "wrote “A” (2019, 0.83); “B” (0.80); bid 1"."""
         near = "; ".join(
-            f"“{paper.title}” ({', '.join(filter(None, (str(paper.year or ''), f'{paper.cosine:.2f}')))})"
-            for paper in self.papers
+            f"“{near.title}” ({f'{near.year}, ' if near.year else ''}{near.cosine:.2f})" for near in self.papers
         )
         parts = [f"wrote {near}" if near else "", f"bid {self.bid:g}" if self.bid else "", *self.notes]
         return "; ".join(filter(None, parts)) or "no paper of the reviewer is known"
@@ -121,7 +130,8 @@ class Matching:
             }
             write_json(path, by_paper)
         else:
-            write_rows(path, self._rows(bare))
+            rows = [(p.paper, p.reviewer, round(p.score, 6), f"{p.bid:g}", p.reason) for p in self.pairs]
+            write_rows(path, [row[:3] for row in rows] if bare else [HEADER, *rows])
         write_rows(conflicts, [CONFLICT_HEADER, *self.conflicts])
         write_json(details, self.details, indent=None)
         write_json(audit, self.audit)
@@ -137,13 +147,6 @@ class Matching:
     def to_json(self) -> dict[str, Any]:
         """Return pairs and audit as JSON values."""
         return {"assignments": [pair.to_json() for pair in self.pairs], "audit": self.audit}
-
-    def _rows(self, bare: bool) -> Iterator[tuple[object, ...]]:
-        if not bare:
-            yield HEADER
-        for pair in self.pairs:
-            row = (pair.paper, pair.reviewer, round(pair.score, 6), f"{pair.bid:g}", pair.reason)
-            yield row[:3] if bare else row
 
 
 _COMPANIONS = {
@@ -167,23 +170,29 @@ def check_companions(assignment: Path) -> None:
 
 def describe_pairs(task: AssignmentTask, submissions: Sequence[Paper], solved: SolvedAssignment) -> list[AssignedPair]:
     """Return the assigned pairs with their reasons."""
-    required, stated, pairs, probabilities = task.required, task.stated, solved.pairs, solved.probabilities
-    bids = stated.bids.look_up(pairs.papers, pairs.reviewers, required.shape)
-    locked = required.are_among(required.locked, pairs.papers, pairs.reviewers)
-    near = task.scores.explain(pairs.papers, pairs.reviewers)
+    required, stated, rows, numbers = task.required, task.stated, solved.pairs.papers, solved.pairs.reviewers
+    note = () if stated.scores is None else ("score given",)
+    locked = required.are_among(required.locked, rows, numbers).tolist()
+    chances = [None] * len(rows) if solved.probabilities is None else solved.probabilities.tolist()
+    columns = zip(
+        *(rows.tolist(), numbers.tolist(), solved.pairs.scores.tolist(), solved.values.tolist()),
+        look_up(stated.bids, rows, numbers, required.shape).tolist(),
+        *(task.scores.explain(rows, numbers), locked, chances),
+        strict=True,
+    )
     return [
         AssignedPair(
             paper=submissions[row].id,
             title=submissions[row].title,
             reviewer=required.reviewer_ids[number],
-            score=round(float(pairs.scores[i]), 6),
-            bid=float(bids[i]),
-            value=float(solved.values[i]),
-            papers=near[i],
-            notes=("locked",) if locked[i] else ("score given",) if stated.scores is not None else (),
-            probability=None if probabilities is None else float(probabilities[i]),
+            score=round(score, 6),
+            bid=bid,
+            value=value,
+            papers=near,
+            notes=("locked",) if is_locked else note,
+            probability=chance,
         )
-        for i, (row, number) in enumerate(zip(pairs.papers.tolist(), pairs.reviewers.tolist(), strict=True))
+        for row, number, score, value, bid, near, is_locked, chance in columns
     ]
 
 
@@ -199,8 +208,8 @@ def build_details(
     Reviewers and submissions are numbers, from 0. considered: reviewers of a submission; scores: reviewer, score, bid
     and value of the best. Limits of reviewers are without the submissions of earlier rounds.
     """
-    required, stated, table = task.required, task.stated, solved.all
-    bids = stated.bids.look_up(table.papers, table.reviewers, required.shape)
+    required, table = task.required, solved.all
+    bids = look_up(task.stated.bids, table.papers, table.reviewers, required.shape)
     order = np.lexsort((-solved.all_values, table.papers))
     is_assigned = required.are_among((solved.pairs.papers, solved.pairs.reviewers), table.papers, table.reviewers)
     following = _take_first(table.papers, order[~is_assigned[order]], NEXT)
@@ -220,11 +229,12 @@ def build_details(
     columns = (table.papers, table.reviewers, table.scores, bids, solved.all_values)
     for row, number, *values in zip(*(column[order].tolist() for column in columns), strict=True):
         entries[row]["scores"].append([number, *(round(value, 6) for value in values)])
-    limits = zip(required.least.tolist(), required.most.tolist(), stated.earlier_loads.tolist(), strict=True)
+    loads = task.stated.list_loads(len(reviewers))
+    limits = zip(reviewers, required.least.tolist(), required.most.tolist(), loads.tolist(), strict=True)
     people = [
         {"id": person.id, "name": person.name, "emails": list(person.emails), "aliases": list(person.aliases)}
         | {"papers": len(person.papers), "least": least, "most": most, "earlier": earlier}
-        for person, (least, most, earlier) in zip(reviewers, limits, strict=True)
+        for person, least, most, earlier in limits
     ]
     return {"schema": "sciprism.match-details/1", "reviewers": people, "submissions": entries}
 
@@ -274,20 +284,19 @@ def build_audit(
 
 def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, Any]:
     """Return the numbers of the assignment and its worst-served submissions. Scores are means of each submission."""
-    per_paper = len(matching) / max(1, len(matching.by_paper()))
-    loads = Counter(matching.loads().values())
-    worst = matching.worst()
+    loads, worst = list(matching.loads().values()), matching.worst()
     result: dict[str, Any] = {
         "pairs": len(matching),
         "mean score": _round(np.mean([pair.score for pair in matching.pairs])),
-        "mean value": _round(np.mean([pair.value for pair in matching.pairs])),
+        "mean value": _round(np.mean(solved.values)),
         "worst submission": _round(worst[0][1]),
-        "reviewers by load": {str(load): loads[load] for load in sorted(loads)},
-        "loads": _describe_loads(list(matching.loads().values())),
+        "reviewers by load": {str(load): count for load, count in sorted(Counter(loads).items())},
+        "loads": _describe_loads(loads),
         "pairs with a bid above 0": sum(pair.bid > 0 for pair in matching.pairs),
         "pairs with a bid below 0": sum(pair.bid < 0 for pair in matching.pairs),
     }
     if solved.bound is not None:
+        per_paper = len(matching) / max(1, len(matching.by_paper()))
         result["worst submission, upper bound"] = _round(solved.bound / per_paper)
     if solved.best_sum is not None:
         result["share of the highest sum"] = _round(solved.values.sum() / solved.best_sum if solved.best_sum else 1.0)
@@ -298,10 +307,9 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         result |= {"kept of the earlier assignment": solved.kept, "moved": solved.moved}
     if solved.probabilities is not None:
         result["mean probability of the sampled pairs"] = _round(solved.probabilities.mean())
-    fields = ("reviewer", "score", "reason")
     result["worst-served submissions"] = [
         {"paper": paper, "title": pairs[0].title, "mean value": _round(mean)}
-        | {"reviewers": [{name: getattr(pair, name) for name in fields} for pair in pairs]}
+        | {"reviewers": [{"reviewer": p.reviewer, "score": p.score, "reason": p.reason} for p in pairs]}
         for paper, mean, pairs in worst
     ]
     return result
@@ -313,3 +321,198 @@ def _describe_loads(loads: list[int]) -> dict[str, float]:
 
 def _round(value: Any) -> float:
     return round(float(value), 6)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPair:
+    """A pair, assigned or not. pair: None where it was not considered; rank: of `considered` by value, from 1.
+
+    load, most: submissions of the reviewer, with those of earlier rounds. absence: why it is not assigned, "" if it is.
+    """
+
+    reviewer: str
+    name: str
+    pair: AssignedPair | None
+    rank: int
+    considered: int
+    load: int
+    most: int
+    absence: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Return why they fit: the reviewer's nearest papers, where they were stored, and the bid."""
+        if self.pair is None or not (self.pair.papers or self.pair.bid or self.pair.notes):
+            return ""
+        return self.pair.reason
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the pair as JSON values."""
+        scored = {"score": self.pair.score, "bid": self.pair.bid, "rank": self.rank} if self.pair else {}
+        counts = {"considered": self.considered, "load": self.load, "most": self.most}
+        texts = {"reason": self.reason, "absence": self.absence}
+        return {"reviewer": self.reviewer, "name": self.name, **scored, **counts, **texts}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSubmission:
+    """A submission with its reviewers, the next candidates, and who may not review it, with the reason."""
+
+    id: str
+    title: str
+    assigned: list[ExplainedPair]
+    following: list[ExplainedPair]
+    forbidden: dict[str, str]
+
+    @property
+    def mean(self) -> float:
+        """Return the mean value (score and bid) of its pairs."""
+        return float(np.mean([pair.pair.value for pair in self.assigned if pair.pair] or [0.0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the submission as JSON values."""
+        pairs = {"assigned": self.assigned, "next": self.following}
+        listed = {kind: [pair.to_json() for pair in some] for kind, some in pairs.items()}
+        head = {"submission": self.id, "title": self.title, "mean": round(self.mean, 6)}
+        return {**head, **listed, "forbidden": self.forbidden}
+
+
+class FinishedAssignment:
+    """An assignment as its file has it now, perhaps changed by hand, and the details that `Matching.write` stored.
+
+    submissions, reviewers: ids. assigned: reviewers of each submission, the best first; loads: submissions of each
+    reviewer, as numbers from 0. changed: pairs that differ from those that were found.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, details = path, _read_details(path)
+        self.people: list[dict[str, Any]] = details["reviewers"]
+        self._stored: list[dict[str, Any]] = details["submissions"]
+        self._forbidden: list[dict[int, str]] = [{} for _ in self._stored]
+        for row, number, reason in details["forbidden"]:
+            self._forbidden[row][number] = reason
+        self.submissions = [entry["id"] for entry in self._stored]
+        self.reviewers = [person["id"] for person in self.people]
+        self._papers = IdIndex(self.submissions)
+        self._index = ReviewerIndex(
+            [Reviewer(**{name: person[name] for name in ("id", "name", "emails", "aliases")}) for person in self.people]
+        )
+        self._scores = [{number: values for number, *values in entry["scores"]} for entry in self._stored]
+        pairs = {
+            (_find(self._papers, paper, "submission", where), _find(self._index, reviewer, "reviewer", where))
+            for where, paper, reviewer, _ in read_pair_rows(path)
+        }
+        found = {(row, pair["reviewer"]) for row, entry in enumerate(self._stored) for pair in entry["assigned"]}
+        self.changed = len(pairs ^ found)
+        self.assigned: list[list[int]] = [[] for _ in self.submissions]
+        self.loads: list[list[int]] = [[] for _ in self.reviewers]
+        for row, number in sorted(pairs, key=lambda pair: (pair[0], -self._value(*pair), pair[1])):
+            self.assigned[row].append(number)
+            self.loads[number].append(row)
+
+    def find_submission(self, text: str) -> int:
+        """Return the number of a submission. Raises InputError for an unknown id."""
+        return _find(self._papers, text, "submission", str(self.path))
+
+    def find_reviewer(self, text: str) -> int:
+        """Return the number of a reviewer, by id, address or name. Raises InputError for none or several."""
+        return _find(self._index, text, "reviewer", str(self.path))
+
+    def read_constraints(self, path: Path) -> dict[tuple[int, int], float]:
+        """Return what a file states of submissions and reviewers, by number: 1 locked, -1 forbidden, 0 no conflict."""
+        read = PairReader(self._papers, self._index).read(path, CONSTRAINT)
+        return {pair: value for pair, (value, _) in read.items()}
+
+    def title(self, row: int) -> str:
+        """Return the title of a submission."""
+        return str(self._stored[row]["title"])
+
+    def explain(self, row: int) -> ExplainedSubmission:
+        """Explain the reviewers of a submission."""
+        following = [pair["reviewer"] for pair in self._stored[row]["next"]]
+        ranked = [*following, *(number for number in self._scores[row] if number not in following)]
+        free = [n for n in ranked if n not in self.assigned[row] and n not in self._forbidden[row]]
+        return ExplainedSubmission(
+            id=self.submissions[row],
+            title=self.title(row),
+            assigned=[self.explain_pair(row, number) for number in self.assigned[row]],
+            following=[self.explain_pair(row, number) for number in free[:NEXT]],
+            forbidden={self.reviewers[n]: reason for n, reason in self._forbidden[row].items()},
+        )
+
+    def explain_pair(self, row: int, number: int) -> ExplainedPair:
+        """Explain why a reviewer has a submission, or why not."""
+        person, scores, entry = self.people[number], self._scores[row], self._stored[row]
+        pair = None
+        if number in scores:
+            stored = (pair for kind in ("assigned", "next") for pair in entry[kind])
+            near: dict[str, Any] = next((pair for pair in stored if pair["reviewer"] == number), {"papers": []})
+            pair = AssignedPair(
+                paper=self.submissions[row],
+                title=entry["title"],
+                reviewer=self.reviewers[number],
+                **dict(zip(("score", "bid", "value"), scores[number], strict=True)),
+                papers=tuple(ReviewerPaper(**paper) for paper in near["papers"]),
+                notes=tuple(near.get("notes", ())),
+            )
+        explained = ExplainedPair(
+            reviewer=person["id"],
+            name=person["name"],
+            pair=pair,
+            rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if pair else 0,
+            considered=entry["considered"],
+            load=len(self.loads[number]) + person["earlier"],
+            most=person["most"] + person["earlier"],
+        )
+        if number in self.assigned[row]:
+            return explained
+        return replace(explained, absence=self._explain_absence(row, number, explained))
+
+    def _value(self, row: int, number: int) -> float:
+        """Return score and bid of a pair, 0 of one that was not considered."""
+        return float(self._scores[row].get(number, (0.0, 0.0, 0.0))[2])
+
+    def _explain_absence(self, row: int, number: int, explained: ExplainedPair) -> str:
+        if reason := self._forbidden[row].get(number):
+            return f"may not review it: {reason}"
+        values = {other: self._value(row, other) for other in self.assigned[row]}
+        lowest = min(values, key=lambda other: values[other], default=-1)
+        if explained.pair is None:
+            scores = [scores[2] for scores in self._scores[row].values()]
+            least = f" (lowest {min(scores):.4f})" if scores else ""
+            return f"is not among the {len(scores):,} best of {explained.considered:,} reviewers considered{least}"
+        value = explained.pair.value
+        if values and value <= values[lowest]:
+            return f"is below its reviewers, the lowest of whom is {self.reviewers[lowest]} ({values[lowest]:.4f})"
+        gain = f"would gain {value - values[lowest]:.4f} over {self.reviewers[lowest]}, but " if values else ""
+        if explained.load < explained.most or not self.loads[number]:
+            return (
+                f"{gain}has room: a lock, a group, a minimum load, fairness to others, --keep, --balance or sampling "
+                "decided, or a change by hand"
+            )
+        other = min(self.loads[number], key=lambda paper: self._value(paper, number))
+        held = f"the lowest of them {self.submissions[other]} ({self._value(other, number):.4f})"
+        return f"{gain}has {explained.load} of {explained.most} submissions, {held}"
+
+
+def _read_details(path: Path) -> dict[str, Any]:
+    details = list_companions(path)[1]
+    if not path.is_file():
+        raise InputError(f"{path}: no such assignment")
+    if not details.is_file():
+        raise InputError(f"{details}: no such file; `sciprism match` writes it next to its assignment")
+    try:
+        content = json.loads(details.read_text(encoding="utf-8"))
+        if content["schema"] != "sciprism.match-details/1":
+            raise ValueError(f"schema {content['schema']}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{details} does not hold the details of an assignment: {error!r}") from error
+    return dict(content)
+
+
+def _find(index: Finder, text: str, kind: str, where: str) -> int:
+    number = index.find(text)
+    if number is None:
+        several = f"several {kind}s are called" if index.find_all(text) else f"no {kind}"
+        raise InputError(f"{where}: {several} {text!r}")
+    return number

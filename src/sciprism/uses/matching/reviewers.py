@@ -1,16 +1,23 @@
-"""Who reviews, who wrote a submission, and what a chair states of pairs."""
+"""What files say: who reviews, who wrote a submission, and what is stated of pairs: bids, locks, earlier rounds."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
+from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.files import join_cells, write_lines
 from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.cleaning import clean_id, is_missing, is_placeholder
@@ -21,6 +28,7 @@ from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id, normalize_id, only
+from sciprism.uses.matching.settings import MatchFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +61,8 @@ class Authorship:
 
     def join(self, other: Authorship) -> Authorship:
         """Return what two files, or rows, say together."""
-        values = {item.name: (*getattr(self, item.name), *getattr(other, item.name)) for item in fields(self)}
-        return Authorship(**{name: tuple(dict.fromkeys(texts)) for name, texts in values.items()})
-
-
-NO_AUTHORSHIP = Authorship()
+        names = (item.name for item in fields(self))
+        return Authorship(**{n: tuple(dict.fromkeys((*getattr(self, n), *getattr(other, n)))) for n in names})
 
 
 class ReviewerIndex:
@@ -92,22 +97,34 @@ _SUFFIX = re.compile(
     r"(?<=.)(\.(csl\.json|jsonl?|ndjson|csv|tsv|bib|ris|xml|nbib|enw|txt))?(\.gz)?\Z", re.IGNORECASE | re.DOTALL
 )
 """Of a file of papers."""
-_SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum", "pid", "#")
+_SUBMISSION_KEYS = "id paperid paper submission submissionid note forum pid #"
 _AUTHOR_KEYS = {
     "names": "name fullname author authorname",
     "ids": "authorids authorid authorprofiles authororcids orcids orcid",
     "emails": "emails email authoremails authoremail authorsemails primarycontactauthoremail",
     "institutions": "institutions institution authorinstitutions affiliations affiliation organization",
 }
+"""Of a submission, what it says of its authors."""
 _PERSON_KEYS = {
-    "names": "name fullname preferredname displayname",
-    "ids": "id username authorid profileid orcid",
-    "emails": "emails email emailaddress mail preferredemail",
+    "names": "name fullname preferredname displayname reviewername",
+    "ids": "id reviewerid reviewer authorid profileid userid user username openreviewid orcid",
+    "emails": "emails email emailaddress mail preferredemail revieweremail",
     "institutions": "institutions institution affiliations affiliation organisation organization",
 }
-"""What an object of one author, or one name of a profile, may hold."""
-_GIVEN = ("firstname", "givenname", "givennames", "given", "first", "forename")
-_FAMILY = ("lastname", "familyname", "surname", "family", "last")
+"""Of an object or a row of one author or reviewer, or one name of a profile."""
+_REVIEWER_KEYS = {
+    "names": "names",
+    "openreview": "openreviewid openreview openreviewprofile",
+    "orcid": "orcid orcidid",
+    "aliases": "aliases othernames",
+    "minimum": "min minpapers minload minimum",
+    "maximum": "max maxpapers maxload maximum quota load customload",
+    "papers": "papers paperids publications",
+}
+_GIVEN = "firstname givenname givennames given first forename"
+_FAMILY = "lastname familyname surname family last"
+_KNOWN = {*" ".join((*_PERSON_KEYS.values(), *_REVIEWER_KEYS.values(), _GIVEN, _FAMILY)).split()}
+"""Columns that are no groups."""
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -160,7 +177,7 @@ def read_authorships(path: Path) -> dict[str, Authorship]:
     if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
         return authorships
     for where, record in read_records(path):
-        if (id := rows.get_first(record, *_SUBMISSION_KEYS)) is None:
+        if (id := _get(record, _SUBMISSION_KEYS)) is None:
             continue
         authors = rows.get_first(record, "authors", "author")
         people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
@@ -171,35 +188,24 @@ def read_authorships(path: Path) -> dict[str, Authorship]:
         except ValueError as error:
             raise InputError(f"{where}: {error}") from None
         key = normalize_id(clean_id(str(id)))
-        authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
+        authorships[key] = authorships.get(key, Authorship()).join(found)
     return authorships
+
+
+def _get(record: Mapping[str, Any], names: str) -> Any:
+    return rows.get_first(record, *names.split())
 
 
 def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorship:
     """Return what a record says of one person, or of several in lists."""
-    texts = {field: read_texts(rows.get_first(record, *names.split())) for field, names in keys.items()}
-    parts = [str(rows.get_first(record, *names) or "") for names in (_GIVEN, _FAMILY)]
-    whole = (" ".join(parts),) if all(parts) else ()
+    texts = {field: read_texts(_get(record, names)) for field, names in keys.items()}
+    parts = [str(_get(record, names) or "") for names in (_GIVEN, _FAMILY)]
     return Authorship(
-        names=texts["names"] or whole,
+        names=texts["names"] or ((" ".join(parts),) if all(parts) else ()),
         ids=tuple(text for text in texts["ids"] if not is_placeholder(text)),
         emails=find_addresses((*texts["emails"], *texts["ids"])),
         institutions=tuple(text for text in texts["institutions"] if not is_placeholder(text)),
     )
-
-
-_PERSON_COLUMNS = _PERSON_KEYS | {
-    "names": f"{_PERSON_KEYS['names']} reviewername",
-    "ids": "id reviewerid reviewer profileid userid user username openreviewid",
-    "emails": f"{_PERSON_KEYS['emails']} revieweremail",
-}
-_ALIASES = (("openreviewid", "openreview", "openreviewprofile"), ("orcid", "orcidid"), ("aliases", "othernames"))
-_COLUMNS = {
-    "minimum": ("min", "minpapers", "minload", "minimum"),
-    "maximum": ("max", "maxpapers", "maxload", "maximum", "quota", "load", "customload"),
-    "papers": ("papers", "paperids", "publications"),
-}
-_KNOWN = {"names", *" ".join(_PERSON_COLUMNS.values()).split()}.union(*_COLUMNS.values(), *_ALIASES, _GIVEN, _FAMILY)
 
 
 def read_reviewers(
@@ -303,7 +309,7 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
                 raise ValueError(f"reviewer {reviewer.id} again, after {seen[reviewer.id]}")
             seen[reviewer.id] = where
             papers = []
-            listed = rows.get_first(record, *_COLUMNS["papers"])
+            listed = _get(record, _REVIEWER_KEYS["papers"])
             for item in listed if isinstance(listed, list) else read_texts(listed):
                 if isinstance(item, Mapping):
                     papers.append(Paper.from_json({"id": f"{reviewer.id}:{item.get('title')}", **item}))
@@ -317,36 +323,236 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
-    person = _read_person(record, _PERSON_COLUMNS)
-    further = _read_names(rows.get_first(record, "names")), *(rows.get_first(record, *keys) for keys in _ALIASES)
+    person = _read_person({**record, "orcid": None}, _PERSON_KEYS)
     ids = (*person.ids[:1], *person.emails[:1], *person.names[:1])
     if not ids:
         raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
-    limits = [_read_limit(rows.get_first(record, *_COLUMNS[name]), name) for name in ("minimum", "maximum")]
+    others = [list(_read_names(_get(record, "names")))]
+    others += [_get(record, _REVIEWER_KEYS[name]) for name in ("openreview", "orcid", "aliases")]
+    limits: list[int | None] = []
+    for name in ("minimum", "maximum"):
+        value = _get(record, _REVIEWER_KEYS[name])
+        if value is not None and not str(value).isdecimal():
+            raise ValueError(f"{name} {value!r} is not a number of submissions")
+        limits.append(None if value is None else int(str(value)))
     return Reviewer(
         id=normalize_id(ids[0]),
         name=next(iter(person.names), ""),
         emails=person.emails,
         institutions=person.institutions,
-        aliases=tuple(text for value in further for text in read_texts(value)),
+        aliases=tuple(text for value in others for text in read_texts(value)),
         groups={key: str(value) for key, value in record.items() if key not in _KNOWN and isinstance(value, str | int)},
         least=limits[0],
         most=limits[1],
     )
 
 
-def _read_names(names: Any) -> list[str]:
-    """Return the names and ids of an OpenReview profile's list of names; of other values their texts."""
-    if not isinstance(names, list):
-        return list(read_texts(names))
-    people = [_read_person(_normalize_keys(item), _PERSON_KEYS) for item in names if isinstance(item, Mapping)]
-    plain = [str(item) for item in names if not isinstance(item, Mapping)]
-    return [*(text for person in people for text in (*person.names, *person.ids)), *plain]
+def _read_names(names: Any) -> Iterator[str]:
+    """Yield the names and ids of an OpenReview profile's list of names; of other values their texts."""
+    for item in names if isinstance(names, list) else read_texts(names):
+        if isinstance(item, Mapping):
+            person = _read_person(_normalize_keys(item), _PERSON_KEYS)
+            yield from (*person.names, *person.ids)
+        else:
+            yield str(item)
 
 
-def _read_limit(value: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    if not str(value).isdecimal():
-        raise ValueError(f"{name} {value!r} is not a number of submissions")
-    return int(str(value))
+_BIDS = {
+    1.0: ("very high", "yes", "eager"),
+    0.5: ("high", "maybe", "willing"),
+    0.0: ("neutral", "no bid", ""),
+    -0.5: ("low", "in a pinch"),
+    -1.0: ("very low", "no", "not willing"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairKind:
+    """What a file says of pairs: its name, words that stand for values, which values fit, and what to say of others."""
+
+    name: str
+    words: Mapping[str, float] = field(default_factory=dict)
+    fits: Callable[[float], bool] = lambda _: True
+    advice: str = ""
+
+
+BID = PairKind(
+    "bid",
+    {word: value for value, words in _BIDS.items() for word in words},
+    lambda bid: abs(bid) <= 1,
+    "not from -1 to 1; divide all bids by the highest",
+)
+CONSTRAINT = PairKind(
+    "constraint",
+    {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0},
+    {-1.0, 0.0, 1.0}.__contains__,
+    "none of -1 (forbidden), 0 (no conflict) and 1 (locked)",
+)
+SCORE = PairKind("score")
+_HEADERS = {
+    "submission": "paper paperid papernumber submission submissionid submissionnumber note noteid forum head id number",
+    "reviewer": "reviewerid userid profileid user reviewer profile tail revieweremail useremail email emailaddress "
+    "reviewername username member membername person name",
+    "value": "score bid weight label constraint value affinity preference rating",
+}
+"""Field -> headers of its column, without case and punctuation, the best first."""
+Pair = tuple[int, int]  # numbers of a submission and a reviewer
+Pairs = dict[Pair, tuple[float, str]]  # pair -> value, and where a file states it
+Finder = IdIndex | ReviewerIndex  # finds submissions or reviewers by what a file calls them
+
+
+def split_pairs(pairs: Iterable[Pair]) -> tuple[Rows, Rows]:
+    """Return the submissions and the reviewers of some pairs, each (n,)."""
+    papers, reviewers = np.array(list(pairs), np.int64).reshape(-1, 2).T
+    return papers, reviewers
+
+
+def look_up(stated: Pairs, papers: Rows, reviewers: Rows, shape: tuple[int, int]) -> Doubles:
+    """Return the stated values of some pairs (n,), 0 of those without one. shape: all submissions and reviewers."""
+    values = [value for value, _ in stated.values()]
+    found: Doubles = sparse.csr_array((values, split_pairs(stated)), shape, np.float64)[papers, reviewers]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PairReader:
+    """Reads files of pairs for some submissions and reviewers.
+
+    known_only: whether unknown ids are dropped and counted in `dropped` instead of being errors.
+    """
+
+    papers: Finder
+    reviewers: Finder
+    known_only: bool = False
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def read(self, path: Path | None, kind: PairKind) -> Pairs:
+        """Return the pairs of a file, none of no file.
+
+        Raises InputError for an unknown id, a value that does not fit, a pair with two different values.
+        """
+        read: Pairs = {}
+        for where, paper, reviewer, text in read_pair_rows(path) if path is not None else ():
+            value = kind.words.get(text.casefold().replace("_", " "))
+            try:
+                value = float(text or 1) if value is None else value
+            except ValueError:
+                value = float("nan")
+            if not isfinite(value):
+                listed = f" or one of {', '.join(filter(None, kind.words))}" if kind.words else ""
+                raise InputError(f"{where}: the {kind.name} {text!r} is not a number{listed}")
+            if not kind.fits(value):
+                raise InputError(f"{where}: the {kind.name} {value:g} is {kind.advice}")
+            row, number = self.papers.find(paper), self.reviewers.find(reviewer)
+            if row is None:
+                self._drop(where, f"{kind.name} of", "submission", paper, self.reviewers)
+            elif number is None:
+                self._drop(where, f"{kind.name} of", "reviewer", reviewer, self.papers)
+            elif (before := read.setdefault((row, number), (value, where)))[0] != value:
+                raise InputError(
+                    f"{where}: {kind.name} of {paper} and {reviewer} is {text or value}, but {before[0]:g} in "
+                    f"{before[1]}; remove one"
+                )
+        return read
+
+    def _drop(self, where: str, what: str, kind: str, name: str, other: Finder) -> None:
+        """Count a pair of an unknown submission or reviewer, or raise InputError. other: index of the other kind."""
+        index = self.papers if kind == "submission" else self.reviewers
+        what = f"{what} {f'several {kind}s called' if index.find_all(name) else f'an unknown {kind}'}"
+        if not self.known_only:
+            swapped = other.find(name) is not None
+            advice = "name the columns in a header line" if swapped else "remove it or pass --skip-bad"
+            raise InputError(f"{where}: {what} {name!r}; {advice}")
+        self.dropped.add(what, name)
+
+
+def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Yield place, submission, reviewer and value (may be empty) of each row.
+
+    A header line may name the columns; , ; or tabs separate cells. A .json file is an assignment in OpenReview's form.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if path.suffix == ".json":
+        yield from _read_assignment(path)
+        return
+    file = InputFile(path)
+    layout, columns = rows.detect_columns(file.head(), _HEADERS)
+    if not columns:  # no header line
+        columns = {"submission": [0], "reviewer": [1], "value": [2]}
+        layout = rows.TableLayout((), layout.delimiter, 1)
+    for kind in ("submission", "reviewer"):
+        if kind not in columns:
+            listed = ", ".join(layout.headers)
+            raise InputError(f"{path}: no column of the {kind}; columns: {listed}; name one {kind!r}")
+    for cells, fault in rows.read_rows(file, layout):
+        text = rows.cell_getter(cells, columns)
+        if not fault and not (text("submission") and text("reviewer")):
+            fault = f"{len(cells)} cells; write submission,reviewer,value"
+        if fault:
+            raise InputError(f"{path}, line {file.record_line}: {fault}")
+        yield f"{path}, line {file.record_line}", clean_id(text("submission")), text("reviewer"), text("value")
+
+
+def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for paper, reviewers in content.items():
+            for pair in reviewers:
+                yield f"{path}, {paper}", str(paper), str(pair["user"]), str(pair.get("aggregate_score", ""))
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
+        raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows as CSV, atomically."""
+    write_lines(path, map(join_cells, rows), errors="replace")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatedPairs:
+    """Pairs that the files name. allowed: although a conflict was found. earlier: of earlier rounds; kept: of an
+    earlier assignment of this round.
+
+    earlier_loads: reviews of each reviewer in earlier rounds, of this file's submissions and of others.
+    """
+
+    bids: Pairs = field(default_factory=dict)
+    constraints: Pairs = field(default_factory=dict)
+    earlier: Pairs = field(default_factory=dict)
+    kept: Pairs = field(default_factory=dict)
+    scores: Pairs | None = None
+    earlier_loads: Counter[int] = field(default_factory=Counter)
+
+    def list_constrained(self, value: float) -> dict[Pair, str]:
+        """Return the pairs of a constraint with their places: 1 locked, -1 forbidden, 0 no conflict."""
+        return {pair: place for pair, (stated, place) in self.constraints.items() if stated == value}
+
+    def list_loads(self, reviewers: int) -> Integers:
+        """Return the reviews of each reviewer in earlier rounds (reviewers,)."""
+        return np.array([self.earlier_loads[number] for number in range(reviewers)], np.int64)
+
+
+def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
+    """Read all files of pairs. Pairs of earlier assignments may name submissions and reviewers that are gone."""
+    stated = StatedPairs(
+        constraints=reader.read(files.constraints, CONSTRAINT),
+        bids=reader.read(files.bids, BID),
+        scores=replace(reader, known_only=True).read(files.scores, SCORE) if files.scores else None,
+    )
+    rounds = [(path, False) for path in files.after] + ([(files.keep, True)] if files.keep else [])
+    for path, is_kept in rounds:
+        for where, paper, reviewer, _ in read_pair_rows(path):
+            row, number = reader.papers.find(paper), reader.reviewers.find(reviewer)
+            if not is_kept:
+                if number is not None:  # else of another pool, such as metareviewers
+                    stated.earlier_loads[number] += 1
+                    if row is not None:
+                        stated.earlier.setdefault((row, number), (1.0, where))
+            elif row is None or number is None:
+                gone = "submission" if row is None else "reviewer"
+                reader.dropped.add(f"earlier pair whose {gone} is gone", f"{paper} {reviewer}")
+            else:
+                stated.kept.setdefault((row, number), (1.0, where))
+    return stated

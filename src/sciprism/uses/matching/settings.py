@@ -1,11 +1,11 @@
-"""How a reviewer's papers become one score: best, mean of the top k, percentile; weights of age and authorship."""
+"""What a person sets of an assignment: how cosines become a score, loads, groups, conflicts, the objective, files."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from sciprism.errors import InputError
 
@@ -15,31 +15,18 @@ CONFLICTS = ("author", "domain", "institution", "coauthor", "own-paper")
 _FORM = re.compile(r"best|mean-([1-9]\d*)|percentile-(\d+(?:\.\d+)?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """A rule that turns the weighted cosines of a reviewer's papers into one score.
+def parse_scoring(text: str) -> tuple[int, float]:
+    """Return how cosines become a score: the mean of so many highest ones, or 0 and a percentile.
 
-    top: mean of so many highest ones (1: the best), 0 where percentile decides. percentile: 0 to 100, interpolated
-    as numpy does.
+    Raises InputError for another text than `best`, `mean-3` or `percentile-75`.
 
-    >>> Scoring.parse("mean-3")
-    Scoring(top=3, percentile=0.0)
+    >>> parse_scoring("mean-3"), parse_scoring("percentile-75")
+    ((3, 0.0), (0, 75.0))
     """
-
-    top: int = 3
-    percentile: float = 0.0
-
-    @classmethod
-    def parse(cls, text: str) -> Scoring:
-        """Parse `best`, `mean-3` or `percentile-75`; InputError for another text."""
-        match = _FORM.fullmatch(text.strip())
-        if match is None or float(match[2] or 0) > 100:
-            raise InputError(
-                f"scoring {text!r} is none of best, mean-K and percentile-P, such as mean-3 or percentile-75"
-            )
-        if match[2] is not None:
-            return cls(0, float(match[2]))
-        return cls(int(match[1] or 1))
+    match = _FORM.fullmatch(text.strip())
+    if match is None or float(match[2] or 0) > 100:
+        raise InputError(f"scoring {text!r} is none of best, mean-K and percentile-P, such as mean-3 or percentile-75")
+    return (int(match[1] or 1), 0.0) if match[2] is None else (0, float(match[2]))
 
 
 Objective = Literal["fair", "sum", "perturbed"]
@@ -51,11 +38,9 @@ class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
     Fields with a text are options of `sciprism match`. min_papers, max_papers: of reviewers whose own limits are not
-    stated. scoring: of the cosines with a reviewer's papers. authorship: papers of which the reviewer is neither first
-    nor last author. year: from which ages count, 0: the latest of all papers. objective: `fair` raises the worst-served
-    submission, then the sum; `perturbed` samples, and no pair has more than `max_probability`. quality: the least share
-    of the highest sum, in expectation, where that probability permits it. move_cost: score that moving a pair of an
-    earlier assignment costs; None: as few moves as possible.
+    stated. scoring: of the cosines with a reviewer's papers. year: from which ages count, 0: the latest of all papers.
+    objective: `fair` raises the worst-served submission, then the sum; `perturbed` samples, and no pair has more than
+    `max_probability`. quality: the least share of the highest sum, in expectation, where that probability permits it.
     """
 
     per_paper: Annotated[int, "Reviewers of each submission."] = 3
@@ -64,7 +49,6 @@ class MatchSettings:
     require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
     scoring: Annotated[str, "Of a reviewer's papers: best, mean-K or percentile-P."] = "mean-3"
     half_life: Annotated[float, "Years after which a paper counts half; 0: never."] = 0.0
-    authorship: Annotated[float, "Weight of papers as a middle author."] = 1.0
     bid_weight: Annotated[float, "What a bid of 1 adds to the score."] = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
     coauthor_years: Annotated[int, "Years in which a joint paper is a conflict."] = 3
@@ -74,11 +58,10 @@ class MatchSettings:
     balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
     max_probability: Annotated[float, "Of a pair in a perturbed assignment, at most."] = 0.8
     quality: float = 0.98
-    move_cost: float | None = None
     seed: Annotated[int, "Seed of a perturbed assignment."] = 0
 
     def __post_init__(self) -> None:
-        Scoring.parse(self.scoring)
+        parse_scoring(self.scoring)
         for text in self.require:
             parse_requirement(text)
         if self.objective not in get_args(Objective):
@@ -94,14 +77,13 @@ class MatchSettings:
                 raise InputError(f"{name} is {getattr(self, name)}; the least is {limit}")
         if self.min_papers > self.max_papers:
             raise InputError(f"min_papers {self.min_papers} is more than max_papers {self.max_papers}")
-        for name in ("authorship", "max_probability", "quality"):
+        for name in ("max_probability", "quality"):
             if not 0 < getattr(self, name) <= 1:
                 raise InputError(f"{name} is {getattr(self, name)}, not above 0 and up to 1")
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return asdict(self) | {"require": list(self.require), "conflicts": list(self.conflicts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +112,3 @@ def parse_requirement(text: str) -> tuple[str, str, int]:
     if match is None:
         raise InputError(f"requirement {text!r} is not COLUMN=VALUE:NUMBER, such as seniority=senior:1")
     return match[1], match[2], int(match[3])
-
-
-class MatchProgress(Protocol):
-    """Shows which piece of work has begun, and how much of it is done."""
-
-    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Begin a piece of work of `total` units."""
-
-    def update(self, done: int) -> None:
-        """Show how many units are done."""
-
-
-class NoProgress:
-    """Shows nothing."""
-
-    def begin(self, *_: Any, **__: Any) -> None:
-        """Show nothing."""
-
-    update = begin
