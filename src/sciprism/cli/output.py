@@ -353,13 +353,7 @@ class ProgressDisplay:
         self._print_line()
 
     def show(
-        self,
-        work: str,
-        unit: str = "",
-        done: int = 0,
-        total: int | None = None,
-        rated: int | None = None,
-        facts: str = "",
+        self, work: str, unit: str, done: int, total: int | None, rated: int | None = None, facts: str = ""
     ) -> None:
         """Show how many of a piece of work are done; where it is another than before, it begins."""
         if work != self._work:

@@ -239,8 +239,7 @@ class ItemProgress:
 
     def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
         """Begin a piece of work of `total` units."""
-        self._text = f"{work}: {{:,}} of {total:,} {unit}" if total else work
-        self.update(0)
+        self.show(work, unit, 0, total)
 
     def show(self, work: str, unit: str = "", done: int = 0, total: int | None = None) -> None:
         """Show how many units of a piece of work are done."""

@@ -15,12 +15,12 @@ from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_row
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.settings import Progress
 from sciprism.uses.search import choose_paper_space
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def encode_papers(
     encoder: EncoderProtocol,
     parts: Mapping[str, Sequence[Paper]],
     stored: StoredVectors | None = None,
-    progress: Progress = show_nothing,
+    progress: Progress = lambda *_: None,
 ) -> dict[str, Floats]:
     """Return the vectors of several lists of papers, for proximity.
 
@@ -173,7 +173,7 @@ class ExpertiseScorer:
         self._submissions = torch.from_numpy(normalize_rows(submissions))
         self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
 
-    def score_all(self, progress: Progress = show_nothing) -> Floats:
+    def score_all(self, progress: Progress = lambda *_: None) -> Floats:
         """Return the scores (n, reviewers), 0 for reviewers without papers."""
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
         ends = np.cumsum([len(profile.rows) for profile in self.profiles])
