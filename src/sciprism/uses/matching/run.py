@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -78,14 +79,9 @@ def match(
     papers, authorships = _read_submissions(items, files.authors, skip_bad, report)
     if isinstance(reviewers, str | Path):
         paths.append(Path(reviewers))
-        people = read_reviewers(paths[-1], files.reviewer_papers, skip_bad=skip_bad, report=report, dropped=dropped)
-    else:
-        people = [replace(reviewer, id=normalize_id(reviewer.id)) for reviewer in reviewers]
-    if not people:
-        raise InputError("no reviewer")
+        reviewers = read_reviewers(paths[-1], files.reviewer_papers, skip_bad=skip_bad, report=report, dropped=dropped)
+    people = _check_reviewers(reviewers)
     ids, numbers = [paper.id for paper in papers], [reviewer.id for reviewer in people]
-    if len(set(numbers)) < len(people):
-        raise InputError(f"two reviewers have the id {next(id for id in numbers if numbers.count(id) > 1)!r}")
     stated = read_stated_pairs(files, PairReader(IdIndex(ids), ReviewerIndex(people), skip_bad, dropped))
     written = (paper for reviewer in people for paper in reviewer.papers)
     year = settings.year or max((paper.year or 0 for paper in (*papers, *written)), default=0)
@@ -134,6 +130,17 @@ def match(
     hashed = [*paths, *files.listed()]
     matching.audit.update(build_audit(matching, solved, settings, encoder, files=hashed, inputs=described))
     return matching
+
+
+def _check_reviewers(reviewers: Sequence[Reviewer]) -> list[Reviewer]:
+    """Return reviewers with normalized ids; InputError for none, or two of one id."""
+    if not reviewers:
+        raise InputError("no reviewer")
+    people = [replace(reviewer, id=normalize_id(reviewer.id)) for reviewer in reviewers]
+    ids = Counter(reviewer.id for reviewer in people)
+    if repeated := next((id for id, count in ids.items() if count > 1), ""):
+        raise InputError(f"two reviewers have the id {repeated!r}")
+    return people
 
 
 def _require(
