@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.text.vocabulary import TokenClasses
-from sciprism.training.learners.masked_lm import choose_tokens, mask_tokens, sample_row_masks
+from sciprism.training.learners.masked_lm import choose_tokens, mask_tokens
 
 # ids 0 and 1 are special, 2 the mask; of 10 to 19 the even ones begin a word
 SPECIAL = np.array([True, True, True] + [False] * 17)
@@ -47,13 +47,3 @@ def test_eight_of_ten_become_the_mask():
     shares = np.bincount(kinds) / len(kinds)
     # of the tokens drawn at random 1 in 17 is the one that stood there
     assert shares == pytest.approx([0.8, 0.1 + 0.1 / 17, 0.1 * 16 / 17], abs=0.02)
-
-
-def test_rows_see_the_ends_and_not_themselves():
-    hidden = sample_row_masks(TEXT, WORDS, 0.5, rng())
-    assert hidden.diagonal().all()
-    others = ~np.eye(len(TEXT), dtype=bool)
-    assert not (hidden & others)[:, [0, -1]].any()
-    share = (hidden & others)[:, 1:-1].mean()
-    assert 0.4 < share < 0.6
-    assert (hidden == sample_row_masks(TEXT, WORDS, 0.5, rng())).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from build_runs import by_two_and_by_one, run_recipe
+from build_runs import run_recipe
 from build_sources import WORDS, write_source
 from sciprism import Encoder
 from sciprism.errors import InputError
@@ -196,23 +196,6 @@ def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
         recipe = read_recipe(folder / "recipe.toml", passed)
         recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
         assert run_recipe(recipe, tmp_path / str(number), device="cpu").is_dir()
-
-
-@pytest.mark.slow
-def test_two_processes_equal_one_with_the_batch_of_both(folder):
-    """What is hidden from encoder and decoder does not depend on who computes it."""
-    stage = "again"
-    recipe = (folder / "recipe.toml").read_text("utf-8")
-    head, *stages = recipe.split("[[stages]]")
-    new = "architecture = { layers = 2, hidden = 32, heads = 4, intermediate = 64, max_positions = 34 }\n"
-    (one,) = (each for each in stages if f'name = "{stage}"' in each)
-    one = one if "architecture" in one else one.replace("objective", f"{new}objective", 1)
-    (folder / "one.toml").write_text(f"{head}[[stages]]{one}", encoding="utf-8")
-    two, alone = by_two_and_by_one(
-        folder / "one.toml", ["model.dropout=0.0", "stages.0.optimizer.lr=1e-4"], folder, stage
-    )
-    assert len(two) == len(alone) == 6
-    assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
 
 
 @pytest.mark.parametrize("checked", [None, False, True])
