@@ -54,7 +54,7 @@ CODE_LINES = {
     "uses": 7_492,
     "papers": 6_082,
     "evaluation": 5_451,
-    "prepare": 4_880,
+    "prepare": 4_872,
     "encoders": 4_858,
     "cli": 3_998,
     "datasets": 4_127,

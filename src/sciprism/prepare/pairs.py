@@ -230,7 +230,11 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     paper is dev. Other sources in `out` stay, and their entries in `pairs.json` too. Raises InputError if
     there is no pair, or if a source of other files would be replaced.
     """
-    sources = _list_sources(files, settings)
+    sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
+    for path in files if ROWS in settings.shapes else ():
+        sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, shapes[ROWS], [path]))
+    if repeated := [name for name, count in Counter(source.name for source in sources).items() if count > 1]:
+        raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
     held_out = {"dev": settings.dev, "seed": settings.seed}  # what decides which papers are dev
     former = _read_former_report(out / REPORT, sources, held_out)
     folder, dropped_papers = ExampleFolder(out), DropReport()
@@ -260,16 +264,6 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
         dropped=reports,
         tables=[table.with_column("INDUS, Table 10", PUBLISHED)],
     )
-
-
-def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSource]:
-    sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
-    for path in files if ROWS in settings.shapes else ():
-        sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, shapes[ROWS], [path]))
-    names = Counter(source.name for source in sources)
-    if repeated := [name for name, count in names.items() if count > 1]:
-        raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
-    return sources
 
 
 def _read_former_report(path: Path, sources: Sequence[PairSource], held_out: dict[str, float]) -> dict[str, Any]:

@@ -348,7 +348,14 @@ def _write_pairs(
         ids = _stage(staged, papers, rows, sampling)
         stubs, paper_labels = [], []
         for paper, label_rows in _read_staged(staged):
-            stubs.append(_build_stub(paper, ids))
+            stub = Paper(  # a placeholder as title; equal ids are one object in memory
+                id=ids[paper.id],
+                title="-",
+                authors=tuple(map(sys.intern, paper.authors)),
+                venue=sys.intern(paper.venue),
+                references=tuple(ids[name] for name in paper.references if name in ids),
+            )
+            stubs.append(stub)
             paper_labels.append(tuple(label_rows))
         examples = sample_label_pairs(stubs, labels, paper_labels, sampling, max_per_label=max_per_label)
         texts = (paper for paper, _ in _read_staged(staged))  # in the order of the examples
@@ -380,17 +387,6 @@ def _read_staged(path: Path) -> Iterator[tuple[Paper, list[int]]]:
         for line in file:
             paper, labels = json.loads(line)
             yield Paper.from_json(paper), labels
-
-
-def _build_stub(paper: Paper, ids: dict[str, str]) -> Paper:
-    """Return a paper for the sampler, with a placeholder as title; equal ids are one object in memory."""
-    return Paper(
-        id=ids[paper.id],
-        title="-",
-        authors=tuple(map(sys.intern, paper.authors)),
-        venue=sys.intern(paper.venue),
-        references=tuple(ids[name] for name in paper.references if name in ids),
-    )
 
 
 def write_citation_triplets(context: SciMultPrepareContext) -> PreparedDataSet:

@@ -82,18 +82,13 @@ class UserCorpus:
         """Return the file of a table, such as `citations.tsv`, plain or gzipped; None where there is none."""
         return find_file(self.tables, *(f"{name}{ending}" for ending in ENDINGS)) if self.tables else None
 
-    def need(self, name: str) -> None:
-        """Raise MissingDataError for a missing table, InputError where its first line lacks a column."""
+    def need(self, name: str, column: str = "") -> None:
+        """Raise MissingDataError for a missing table or optional column, InputError where a required one is missing."""
         if self.table(name) is None:
             where = f" in {self.tables}" if self.tables else ""
             raise MissingDataError(f"no table {name}{where}; its columns are {', '.join(TABLE_COLUMNS[name])}")
-        next(self._rows(name), None)
-
-    def need_column(self, name: str, column: str) -> None:
-        """Raise MissingDataError where the first line of a table lacks this optional column."""
-        self.need(name)
         _, row = next(self._rows(name), ("", {column: None}))
-        if column not in row:
+        if column and column not in row:
             raise MissingDataError(f"the table {name} has no column {column}")
 
     def part(self, name: str) -> Part:
@@ -270,7 +265,7 @@ def _declare(name: str, type: str, build: Build, **more: Any) -> TrainingSource:
 @source_builders.register("cite_context")
 def declare_influential(name: str, corpus: UserCorpus) -> TrainingSource:
     """Declare triplets of a cited paper, one that mentions it often, and one that mentions it rarely."""
-    corpus.need_column("citations", "mentions")
+    corpus.need("citations", "mentions")
 
     def build(part: Part, sampling: Sampling) -> Iterator[Example]:
         papers, queries = corpus.candidates(part), corpus.ids_of(part)
