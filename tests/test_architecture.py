@@ -46,6 +46,7 @@ GROUND = {
     "hub",
     "limits",
     "parallel",
+    "progress",
     "registry",
     "seeding",
 }

@@ -190,11 +190,11 @@ from sciprism.databases import remote
 
 remote.BATCH = 16
 
-def show(work, done, total):
+def show(work, unit="", done=0, total=None):
     print(work, done, flush=True)
     time.sleep(0.05)
 
-remote.push(*sys.argv[1:], on_papers=show)
+remote.push(*sys.argv[1:], progress=show)
 """
 
 

@@ -132,12 +132,12 @@ def test_an_interrupted_download_continues_at_its_byte(server, manifest, tmp_pat
     server.restart({"/large.bin": LARGE}, ranges=ranges)
     data = manifest("/large.bin", name="large", converter="")
 
-    def stop(_name, done, _total):
-        if done >= 1 << 20:
+    def stop(_name, _unit="", done=0, _total=None):
+        if done >= 1:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="the same command continues"):
-        fetch_data(data, tmp_path / "data", on_bytes=stop)
+        fetch_data(data, tmp_path / "data", progress=stop)
     (part,) = (tmp_path / "data" / ".downloads" / "large").glob("*.part")
     assert part.stat().st_size == 1 << 20
     server.restart(ranges=ranges)
@@ -156,7 +156,7 @@ def test_a_file_that_changed_between_two_runs_is_read_from_its_start(server, man
         raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError):
-        fetch_data(data, tmp_path / "data", on_bytes=stop)
+        fetch_data(data, tmp_path / "data", progress=stop)
     server.restart({"/large.bin": LARGE[::-1]})
     (done,) = fetch_data(data, tmp_path / "data")
     assert done.status == "fetched" and (tmp_path / "data" / "large" / "large.bin").read_bytes() == LARGE[::-1]

@@ -187,7 +187,7 @@ def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
         FakeEncoder(),
         tmp_path,
         layout=CollectionLayout(shard_size=600),
-        progress=lambda r: seen.append(r.done),
+        progress=lambda _work, _unit, done, *_: seen.append(done),
     )
     assert seen == sorted(seen) and seen[-1] == 700 and len(set(seen)) > 3
 

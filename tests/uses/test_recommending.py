@@ -256,9 +256,9 @@ def lines(papers: list[Paper]) -> str:
 
 
 def test_near_papers_come_first_with_the_reason() -> None:
-    told: list[tuple[str, int, int | None]] = []
+    told: list[tuple[object, ...]] = []
     found = run(k=5, progress=lambda *facts: told.append(facts))
-    assert told == [("reading the library", 6, 6), ("comparing new papers", 5, 5)]
+    assert told == [("reading the library", "papers", 6, 6), ("comparing new papers", "papers", 5, 5)]
     assert set(ids(found)[:4]) == {"h4", "h5", "g2", "g3"} and ids(found)[4] == "t"
     assert [interest.papers for interest in found.interests] == [4, 2]
     for hit in found.hits[:4]:

@@ -46,10 +46,9 @@ def index(
         if approximate:
             by_vectors.check_possible(opened)
             titles = _encode_titles(opened, model)
-            built = by_vectors.build(opened, options, titles=titles, progress=display.show)
+            built = by_vectors.build(opened, options, titles=titles, progress=display)
         if lexical:
-            display.begin("lexical index", "papers", opened.rows)
-            by_words.build(opened, on_rows=display.update)
+            by_words.build(opened, progress=display)
     names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical
     document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
     lines = [f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers", *map(_describe_index, built)]
@@ -129,7 +128,7 @@ def push(
             to,
             approximate=approximate,
             prune=prune,
-            on_papers=lambda work, done, total: display.show(work, "papers", done, total or None),
+            progress=display,
         )
     if report.unfinished:
         warn_unfinished(collection, report.papers, "embed")

@@ -44,11 +44,7 @@ def fetch(
         outcomes = fetch_data(chosen, output, dry_run=True)
     else:
         with ProgressDisplay("data fetch") as shown:
-
-            def on_bytes(name: str, done: int, total: int | None) -> None:
-                shown.show(name, "MB", int(done / MEGABYTE), total and int(total / MEGABYTE))
-
-            outcomes = fetch_data(chosen, output, on_bytes=on_bytes, on_data=lambda one: shown.begin(one.data.name))
+            outcomes = fetch_data(chosen, output, progress=shown)
     missing = [outcome for outcome in outcomes if outcome.status in MISSING]
     facts = {"folder": str(output), "missing": len(missing), "data": [outcome.to_json() for outcome in outcomes]}
     print_result("sciprism.data-fetch/1", facts, lambda: _print_outcomes(outcomes, output))

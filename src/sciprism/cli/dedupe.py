@@ -54,7 +54,7 @@ def dedupe(
         records = list(display.count(reading.read_files(files, report)))
         if not records:
             raise InputError(f"{', '.join(files)}: no records; nothing was written")
-        result = find(records, review=review, **asdict(rules), progress=display.show)
+        result = find(records, review=review, **asdict(rules), progress=display)
     write_papers(result.papers(), output)
     print_skip_counts(report.files, error=True)
     names = {"output": str(output), "review": review and str(review), "skipped": report.skipped_count}

@@ -33,7 +33,7 @@ def disambiguate(
     given = read_authors(known) if known else {}
     report = ReadReport()
     with ProgressDisplay("reading", "papers") as display:
-        result = find(display.count(reading.read_files(files, report)), known=given, progress=display.show)
+        result = find(display.count(reading.read_files(files, report)), known=given, progress=display)
     print_skip_counts(report.files, error=True)
     if not result.rows:
         raise InputError(f"{', '.join(files)}: no paper has an author; nothing was written")

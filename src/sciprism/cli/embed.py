@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from sciprism.errors import InputError, InterruptedRunError
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
+    from sciprism.progress import Progress
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.embed_files import EmbedInput, FilesReport
     from sciprism.store.manifest import EncoderRecord
@@ -172,14 +173,14 @@ def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: Mer
     with open_abstracts(source.abstracts, source.missing_abstract) as completion:
         given = asdict(rules)
         with ProgressDisplay("reading", "papers") as display:
-            merge = partial(_merge_duplicates, display.show) if given.pop("merge_duplicates") else None
+            merge = partial(_merge_duplicates, display) if given.pop("merge_duplicates") else None
             report = embed_files(
-                source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display.show
+                source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display
             )
         _report(source, output, report)
 
 
-def _merge_duplicates(progress: Callable[[str, str, int, int], object], papers: list[Paper]) -> list[Paper]:
+def _merge_duplicates(progress: Progress, papers: list[Paper]) -> list[Paper]:
     from sciprism.uses.deduplication import dedupe
 
     return [paper for paper, _ in dedupe(papers, progress=progress).papers()]

@@ -187,14 +187,12 @@ class ScoringProgress:
             self._display.__exit__()
         self._display = None
 
-    def on_texts(self, done: int, total: int) -> None:
-        """Show how many texts of a call are encoded; done is 0 at its begin."""
+    def on_texts(self, work: str, unit: str = "", done: int = 0, total: int | None = None, /) -> None:
+        """Show how many texts of a call are encoded."""
         if self._display is not None:
-            if not done:
-                self._display.begin(f"{self._task}, encoding", "texts", total)
-            self._display.update(done)
-            if done >= total:
-                self._display.begin(self._task)
+            self._display(f"{self._task}, {work}", unit, done, total)
+            if done == total:
+                self._display(self._task)
 
     def on_task(self, system: System, task: Task, result: TaskResult | None) -> None:
         """Show the task that begins, or print the result of the one that ended: its numbers, or why there are none.

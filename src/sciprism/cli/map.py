@@ -71,8 +71,8 @@ def map(
     former = layouts[layout] if layout else None
     stored = StoredCollection.open(collection)
     with ProgressDisplay("reading") as display:
-        drawn = draw_map(stored, former=former, seed=settings.seed, sample=settings.sample, progress=display.show)
-        display.begin("writing")
+        drawn = draw_map(stored, former=former, seed=settings.seed, sample=settings.sample, progress=display)
+        display("writing")
         write_parquet(drawn, stored, table)
         page = write_page(drawn, stored, output, title=settings.title) if is_page else None
         pairs = write_neighbours(drawn, stored, neighbours) if neighbours else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import sys
@@ -12,11 +13,12 @@ from contextvars import ContextVar
 from functools import wraps
 from textwrap import wrap
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from sciprism.progress import Item, show_each
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from sciprism.papers.abstracts import AbstractCompletion, AbstractReport
     from sciprism.papers.read import FileReport
@@ -303,9 +305,6 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-Item = TypeVar("Item")
-
-
 class ProgressDisplay:
     """What is done of a piece of work: a bar on a terminal, which moves all the time; else a line now and then.
 
@@ -313,77 +312,68 @@ class ProgressDisplay:
     """
 
     def __init__(self, work: str, unit: str = "", total: int | None = None) -> None:
-        self._work, self._unit, self._total = work, unit, total
-        self._done, self._rated, self._facts = 0, 0, ""
-        self._began = self._printed = time.monotonic()
-        self._bar: Progress | None = None
-        self._ended = Event()
-        self._lines: Thread | None = None
+        from rich import progress
+        from rich.text import Text
+
+        describe_rate = self.describe_rate
+
+        class RateColumn(progress.ProgressColumn):
+            def render(self, _task: progress.Task) -> Text:
+                """Return the rate of the display's task."""
+                return Text(describe_rate())
+
+        name, bar = progress.TextColumn("{task.description}", markup=False), progress.BarColumn(bar_width=20)
+        columns = (progress.SpinnerColumn(), name, bar, progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+        self._bar = progress.Progress(*columns, RateColumn(), console=plain_console(error=True), transient=True)
+        self._bar.add_task(work, total=total)
+        (self._task,) = self._bar.tasks
+        self._total, self._unit, self._facts, self._printed = total, unit, "", time.monotonic()
+        self._ended, self._lines = Event(), Thread(target=self._print_lines, daemon=True)
 
     def __enter__(self) -> ProgressDisplay:
         if sys.stderr.isatty():
-            self._bar = _build_bar()
-            self._bar.add_task(self._work, total=self._total, facts="")
             self._bar.start()
         else:
-            self._lines = Thread(target=self._print_lines, daemon=True)
             self._lines.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        if self._bar is not None:
-            self._bar.stop()
-        if self._lines is not None:
+        self._bar.stop()
+        if self._lines.ident is not None:
             self._lines.join()
 
-    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Start another task: its count, rate and remaining time begin at zero."""
-        self._work, self._unit, self._total = work, unit, total
-        self._done, self._rated, self._facts = 0, 0, ""
-        self._began = time.monotonic()
-        if self._bar is not None:
-            self._bar.reset(self._bar.task_ids[0], total=total, description=work, facts="")
-
-    def update(self, done: int, *, rated: int | None = None, facts: str = "") -> None:
-        """Show how many are done. rated: those that took time, if others were done before; facts: shown too."""
-        self._done, self._rated, self._facts = done, done if rated is None else rated, facts
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, facts=self.describe_rate())
-        self._print_line()
-
-    def show(
-        self, work: str, unit: str, done: int, total: int | None, rated: int | None = None, facts: str = ""
+    def __call__(
+        self, work: str, unit: str = "", done: int = 0, total: int | None = None, /, *, facts: str = ""
     ) -> None:
-        """Show how many of a piece of work are done; where it is another than before, it begins."""
-        if work != self._work:
-            self.begin(work, unit, total)
-        elif total != self._total:
-            self._total = total
-            if self._bar is not None:
-                self._bar.update(self._bar.task_ids[0], total=total)
-        self.update(done, rated=rated, facts=facts)
+        """Show how many of a piece of work are done; the rate of another than before begins anew. facts: shown too."""
+        self._unit, self._facts = unit, facts
+        if work != self._task.description:
+            self._bar.reset(self._task.id, description=work)
+            self._task.total = total
+        self._bar.update(self._task.id, total=total, completed=done)
+        self._print_line()
 
     def count(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, and show how many."""
-        for number, item in enumerate(items, 1):
-            yield item
-            self.update(number)
+        return show_each(items, self, self._task.description, self._unit, self._total)
 
     def describe_rate(self) -> str:
         """Return further facts, the rate and the time left, "12.5 papers/s, 2 min left"."""
-        rate = self._rated / max(time.monotonic() - self._began, 1e-9)
-        parts = [self._facts, f"{rate:,.1f} {self._unit}/s" if self._rated else ""]
-        if self._total is not None and self._rated:
-            parts.append(f"{format_duration((self._total - self._done) / rate)} left")
+        task = self._task
+        rate = task.speed or task.completed / (task.elapsed or math.inf)  # the former of the last 30 s
+        parts = [self._facts, f"{rate:,.1f} {self._unit}/s" if rate else ""]
+        if rate and task.remaining is not None:
+            parts.append(f"{format_duration(task.remaining / rate)} left")
         return ", ".join(filter(None, parts))
 
     def describe(self) -> str:
         """Return the state as a line, "embedding: 1,200 of 4,000 papers, 12.5 papers/s, 4 min left"."""
-        of = f" of {self._total:,}" if self._total is not None else ""
-        counted = f"{self._done:,}{of} {self._unit}" if self._unit else ""
-        since = "" if self._rated else f"{format_duration(time.monotonic() - self._began)} so far"
-        return f"{self._work}: " + ", ".join(filter(None, [counted, self.describe_rate(), since]))
+        task, rate = self._task, self.describe_rate()
+        of = f" of {task.total:,.0f}" if task.total is not None else ""
+        counted = f"{task.completed:,.0f}{of} {self._unit}" if self._unit else ""
+        since = "" if rate else f"{format_duration(task.elapsed or 0)} so far"
+        return f"{task.description}: " + ", ".join(filter(None, [counted, rate, since]))
 
     def _print_lines(self) -> None:
         """Print a line where it is time, though nothing new was counted."""
@@ -391,7 +381,7 @@ class ProgressDisplay:
             self._print_line()
 
     def _print_line(self) -> None:
-        if self._lines is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
+        if self._lines.ident is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
             self._printed = time.monotonic()
             echo(self.describe(), error=True)
 
@@ -405,13 +395,3 @@ def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
             command(**options)
 
     return run
-
-
-def _build_bar() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    texts = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), MofNCompleteColumn())
-    facts = TextColumn("{task.fields[facts]}", markup=False)
-    return Progress(
-        SpinnerColumn(), *texts, TimeElapsedColumn(), facts, console=plain_console(error=True), transient=True
-    )

@@ -73,8 +73,8 @@ def embed_on_cluster(
         gpus=wanted.gpus_per_part,
     )
     with interrupted_by_termination(), ProgressDisplay("embedding", "parts") as display:
-        embed_with_ray(job, wanted.ray, lambda done, parts: display.show("embedding", "parts", done, parts))
-        display.begin("merge")
+        embed_with_ray(job, wanted.ray, display)
+        display("merge")
         report = merge_parts([job.folder], output, partial(_load_encoder, model=""), skip_bad=source.skip_bad)
     shutil.rmtree(job.folder)
     _print_merge(output, report)

@@ -92,7 +92,7 @@ def _rank(
                 settings=settings,
                 model=model,
                 reading=files,
-                progress=lambda work, done, total: display.show(work, "papers", done, total),
+                progress=display,
             )
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"

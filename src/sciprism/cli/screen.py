@@ -74,7 +74,7 @@ class StoppingTest(Reading):
 
         cached = CachedEncoder(Encoder.load(self.model or None))
         with ProgressDisplay("encoding", "records", len(papers)) as display:
-            cached.watch(lambda done, _: display.update(done))
+            cached.watch(display, "encoding", "records")
             return cached.encode(papers, format="proximity", role="paper")
 
     @property

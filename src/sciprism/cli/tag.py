@@ -127,7 +127,7 @@ def train(
             label_vectors,
             data,
             seed=seed,
-            progress=lambda done, _: display.update(done),
+            progress=display,
         )
     learned.encoder = vectors.facts
     save_tagger(learned, output)
@@ -172,7 +172,7 @@ def feedback(
             texts,
             vectors,
             seed=seed,
-            progress=lambda done, _: display.update(done),
+            progress=display,
         )
     save_tagger(learned, target)
     facts = {"output": str(target), **asdict(report), "dropped": dropped.to_json()}

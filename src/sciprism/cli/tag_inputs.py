@@ -81,7 +81,7 @@ class TaggerChoice(VocabularyFiles):
         labels, _ = self.read()
         data, report = read_tagged(labels, vectors) if read_tagged is not None else (None, None)
         with ProgressDisplay("encoding", "labels", len(labels)) as display:
-            label_vectors = vectors.encode(labels.labels, "label", lambda done, _: display.update(done))
+            label_vectors = vectors.encode(labels.labels, "label", display)
         return build_zero_shot(labels, label_vectors, tagged=data), report
 
 
@@ -183,7 +183,7 @@ def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tup
 def encode_papers(papers: Sequence[Paper], vectors: TagVectors) -> Floats:
     """Encode papers with a display of progress."""
     with ProgressDisplay("encoding", "papers", len(papers)) as display:
-        return vectors.encode(papers, progress=lambda done, _: display.update(done))
+        return vectors.encode(papers, progress=display)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,22 +181,12 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     console = plain_console(error=True)
     on_message = partial(console.print, soft_wrap=True)
     display = ProgressDisplay("preparing")
-    first: dict[str, int] = {}
 
     def on_step(step: StepReport) -> None:
-        if step.stage not in first:  # a resumed stage begins later than at its first step
-            first[step.stage] = step.step
-            display.begin(step.stage, "steps", step.steps)
         facts = f"loss {step.loss:.4f}, {step.examples_per_second:.1f} examples/s"
-        display.update(step.step, rated=step.step - first[step.stage], facts=facts)
+        display(step.stage, "steps", step.step, step.steps, facts=facts)
         if not console.is_terminal and step.step % max(1, step.steps // 20) == 0:
             on_message(f"{step.stage}: step {step.step:,} of {step.steps:,}, {display.describe_rate()}")
-
-    def on_texts(done: int, total: int) -> None:
-        if not done:  # of other texts than before
-            display.begin("the teacher, encoding", "texts", total)
-            first.clear()  # so the steps' rate begins anew too
-        display.update(done)
 
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
@@ -210,7 +200,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     @contextmanager
     def show() -> Iterator[Hooks]:
         with display if _is_first() else nullcontext():
-            yield Hooks(evaluate=evaluate, on_step=on_step, on_texts=on_texts, on_message=on_message)
+            yield Hooks(evaluate=evaluate, on_step=on_step, on_texts=display, on_message=on_message)
 
     return show()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -16,6 +16,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.index import lexical, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import MAX_VALUES, list_conditions
 from sciprism.store.shard_files import hash64
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 BATCH = 128  # papers that are sent at once
 SAMPLE, DEPTH = 20, 10  # papers whose vectors are searched for, and of each ranking that are compared
 TOLERANCE = 1e-4  # difference of scores, relative to the best, that rounding explains
-OnPapers = Callable[[str, int, int], None]  # called with the work, the number of papers done, and their total
 
 
 class PushReport(NamedTuple):
@@ -55,7 +55,7 @@ def push(
     *,
     approximate: bool = False,
     prune: bool = False,
-    on_papers: OnPapers | None = None,
+    progress: Progress = show_nothing,
 ) -> PushReport:
     """Make the collection at an address equal to a local one; killed at any moment, the same call continues.
 
@@ -63,7 +63,7 @@ def push(
     if they are more than half. Raises InputError for a database that cannot be used, and for one with papers of another
     encoder; RunFailedError where it fails, or its check does. What was there before stays.
     """
-    stored, show = StoredCollection.open(folder), on_papers or (lambda *_: None)
+    stored = StoredCollection.open(folder)
     if not len(stored):
         raise InputError(f"{folder} holds no papers; there is nothing to push")
     here, own = stored.manifest, _read_versions(stored)
@@ -84,10 +84,10 @@ def push(
         for start in range(0, len(sent), BATCH):
             rows = _build_rows(stored, record, sent[start : start + BATCH], own)
             database.upsert([record.column(space) for space in record.spaces], rows)
-            show("pushing", start + len(rows), len(sent))
+            progress("pushing", "papers", start + len(rows), len(sent))
         for start in range(0, len(gone), BATCH):
             database.delete(gone[start : start + BATCH])
-        show("indexing and checking", 0, 0)
+        progress("indexing and checking")
         database.index(record)
         recall = _check(stored, database, record)
         database.write(record.model_copy(update={"complete": True}))

@@ -37,14 +37,14 @@ from sciprism.hub import check_reachable, client_errors, first_line
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
+from sciprism.progress import Progress, show_nothing
 
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
-CHUNK = 1 << 20
+CHUNK, MEGABYTE = 1 << 20, 1_000_000
 SPARE_BYTES = 1 << 24  # that an archive may unpack to, however small it is
 
 Status = Literal["fetched", "complete", "here", "would fetch", "by hand", "cannot be had", "failed"]
 MISSING: tuple[Status, ...] = ("by hand", "cannot be had", "failed")
-OnBytes = Callable[[str, int, int | None], None]  # shows the bytes of a file that are here, of how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,7 @@ def fetch_data(
     folder: Path,
     *,
     dry_run: bool = False,
-    on_bytes: OnBytes = lambda *_: None,
-    on_data: Callable[[FetchOutcome], None] = lambda _: None,
+    progress: Progress = show_nothing,
 ) -> list[FetchOutcome]:
     """Fetch data sets into a folder, one after the other; one that fails does not stop the others.
 
@@ -83,8 +82,8 @@ def fetch_data(
         with lock_folder(folder):
             record = _FetchRecord(folder)
             for data in chosen:
-                outcomes.append(_find_state(data, folder, record) or _fetch(data, folder, record, on_bytes))
-                on_data(outcomes[-1])
+                progress(data.name)
+                outcomes.append(_find_state(data, folder, record) or _fetch(data, folder, record, progress))
     except KeyboardInterrupt:
         raise InterruptedRunError("what was downloaded is kept, and the same command continues") from None
     return outcomes
@@ -133,12 +132,12 @@ def _find_state(data: PublishedData, folder: Path, record: _FetchRecord) -> Fetc
     return None
 
 
-def _fetch(data: PublishedData, folder: Path, record: _FetchRecord, on_bytes: OnBytes) -> FetchOutcome:
+def _fetch(data: PublishedData, folder: Path, record: _FetchRecord, progress: Progress) -> FetchOutcome:
     try:
         if data.hub:
             return _fetch_from_hub(data, folder, record)
         place = folder / DOWNLOADS / data.name
-        trusted = [name for file in data.files for name in _download_all(file, place, record, on_bytes)]
+        trusted = [name for file in data.files for name in _download_all(file, place, record, progress)]
         rows = _convert(data, place, folder / data.name)
         files = [path for path in (folder / data.name).rglob("*") if path.is_file()]
         _store(data, folder, record, files, rows)
@@ -183,18 +182,18 @@ def _fetch_from_hub(data: PublishedData, folder: Path, record: _FetchRecord) -> 
 # ---- downloads
 
 
-def _download_all(file: PublishedFile, place: Path, record: _FetchRecord, on_bytes: OnBytes) -> Iterator[str]:
+def _download_all(file: PublishedFile, place: Path, record: _FetchRecord, progress: Progress) -> Iterator[str]:
     """Download a file, or all files of a folder; yield the names of those whose checksum is taken as theirs."""
     for found in find_remote(file.url):
         if isinstance(found, RemoteFolder):
             for name, remote in found.files.items():
-                if _download(remote, PublishedFile(url=remote.address, name=name), place, record, on_bytes):
+                if _download(remote, PublishedFile(url=remote.address, name=name), place, record, progress):
                     yield name
-        elif _download(found, file, place, record, on_bytes):
+        elif _download(found, file, place, record, progress):
             yield file.name
 
 
-def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _FetchRecord, on_bytes: OnBytes) -> bool:
+def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _FetchRecord, progress: Progress) -> bool:
     """Download a file that is not here yet; return whether its checksum was not known before."""
     known = record.downloads.get(file.url, {})
     expected = file.checksum or (known.get("checksum", "") if file.fixed else "")
@@ -204,7 +203,7 @@ def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _F
         raise InputError(f"{remote}: {size:,} bytes, but the manifest states {file.size:,}; {_CHANGED}")
     target = place / file.name
     if not target.is_file():
-        _copy(remote, target, on_bytes)
+        _copy(remote, target, progress)
     if wrong := describe_wrong_path(target, binary=True):
         target.unlink()
         raise InputError(f"{remote}: {wrong}")
@@ -223,7 +222,7 @@ def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _F
 _CHANGED = "the owner has changed the file, or it is not the owner's; see to it before you use it"
 
 
-def _copy(remote: RemoteObject, target: Path, on_bytes: OnBytes) -> None:
+def _copy(remote: RemoteObject, target: Path, progress: Progress) -> None:
     """Copy an object to a file, from where an interrupted copy of the same version stopped."""
     version = remote.version
     name = hashlib.sha256(f"{version.size} {version.tag} {version.modified}".encode()).hexdigest()[:8]
@@ -240,7 +239,7 @@ def _copy(remote: RemoteObject, target: Path, on_bytes: OnBytes) -> None:
             while content := source.read(CHUNK):
                 file.write(content)
                 start += len(content)
-                on_bytes(target.name, start, version.size)
+                progress(target.name, "MB", start // MEGABYTE, version.size and version.size // MEGABYTE)
 
     append_file(target, part, write)
 

@@ -12,7 +12,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -29,14 +29,13 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
+from sciprism.progress import Progress, show_nothing
 from sciprism.text.template import FIELDS, Item
 
 KEY_BYTES = 16  # bytes of a text's hash: a billion texts collide with probability below 10^-20
 CHECK_BYTES = 8
 TEXTS_PER_WRITE = 4096  # texts encoded between two writes, the most that an interrupted run loses
 MAX_BYTES_IN_MEMORY = 1 << 29  # bytes of vectors gathered in memory; more go through a temporary file
-TextProgress = Callable[[int, int], None]
-"""A function of the number of texts encoded so far and of the number of all texts to encode."""
 
 
 class CachedEncoder:
@@ -53,14 +52,14 @@ class CachedEncoder:
         self._stored = np.dtype(precision)
         self._folder = folder
         self._caches: dict[str, VectorCache] = {}
-        self._progress: TextProgress | None = None
+        self.watch(show_nothing)
         self._lock = Lock()
 
-    def watch(self, progress: TextProgress | None) -> None:
-        """Call `progress` from now on while texts are encoded; None stops that."""
-        self._progress = progress
+    def watch(self, progress: Progress, work: str = "encoding", unit: str = "texts") -> None:
+        """Show from now on how many texts are encoded, of those that are not in the cache."""
+        self._show = partial(progress, work, unit)
         for member in self._members:
-            member.watch(progress)
+            member.watch(progress, work, unit)
 
     @property
     def damaged(self) -> int:
@@ -95,8 +94,7 @@ class CachedEncoder:
             nonlocal done
             with self._lock:
                 done = min(done + texts, total)
-                if self._progress is not None:
-                    self._progress(done, total)
+                self._show(done, total)
 
         def begin(number: int) -> None:
             nonlocal total
@@ -119,7 +117,7 @@ class CachedEncoder:
             cache = self._caches[name] = VectorCache(where, self.encoder.dim, self._stored)
         watched: Any = self.encoder
         try:
-            if by_batch and self._progress is not None:
+            if by_batch:
                 watched.on_batch = count
             vectors = cache.read(cache.find_or_encode(texts, encode, begin))
         finally:

@@ -19,7 +19,6 @@ from torch import OutOfMemoryError
 
 import sciprism.evaluation.results as stored
 from sciprism.datasets.data_root import DataRoot, PinnedData
-from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import AbsentDataError, InputError
 from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
@@ -35,6 +34,7 @@ from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS, Format
 from sciprism.probes.grid import SolverName
+from sciprism.progress import Progress, show_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class EvaluationOptions:
 
     seeds: number of runs per task; 0: as many as the task declares. format: encode with the vectors of this
     format; "": of each task's format. loading: options for models that are given by name. command: the command
-    line, recorded in every result. text_progress: called with the number of encoded texts and of all texts.
+    line, recorded in every result. text_progress: shows how many texts are encoded.
     task_data: returns the data of a task, given the task and the folder of data; may reuse data that were read.
     """
 
@@ -51,7 +51,7 @@ class EvaluationOptions:
     format: str = ""
     loading: SystemOptions = field(default_factory=SystemOptions)
     command: str = ""
-    text_progress: TextProgress | None = None
+    text_progress: Progress = show_nothing
     task_data: TaskDataSource = field(default_factory=lambda: TaskData)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ def evaluate(
     output: str | Path | None = None,
     seed: int = 0,
     options: EvaluationOptions | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = lambda *_: None,
 ) -> Results:
     """Score systems on tasks and return the results; `print` shows their table.
 
@@ -105,16 +105,14 @@ def evaluate(
             if result is not None:
                 stored.check_owner(result, system, folder)
             if result is None or not stored.is_current(result, task, data_folder, description):
-                if progress:
-                    progress(system, task, None)
+                progress(system, task, None)
                 result, item_scores = score_task(data, system, replace(context, seed=number), facts, options.command)
                 if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
                     path = folder / "dropped" / f"{task.name}.csv"
                     stored.write_dropped(path, dropped)
                     result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
                 stored.write_result(folder, result, item_scores)
-            if progress:
-                progress(system, task, result)
+            progress(system, task, result)
             results.append(result)
 
     with TemporaryDirectory() if output is None else nullcontext(output) as folder:

@@ -25,6 +25,7 @@ from sciprism.files import explain_write_errors, sync_folder, write_atomically, 
 from sciprism.index.build_record import RECORD_NAME, BuildRecord, IndexChecks, Settings, hash_contents, write_record
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, topk, vector_searches
 from sciprism.index.exact import search as search_exactly
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 
 K = 10  # papers of an answer whose recall is measured
@@ -47,9 +48,6 @@ CODE_ROUNDS = 10
 CODE_SAMPLES = 128  # vectors for each of the 256 values of a byte of the code
 PROGRAM_BYTES = 600_000_000  # memory of the program itself and of all buffers but the training sample
 RESCORE_CODES = 1000  # codes that are read in the time of scoring one candidate exactly
-
-
-Progress = Callable[[str, str, int, int | None], None]  # work, unit, how many, of how many
 
 
 def double(first: int, last: int) -> tuple[int, ...]:
@@ -263,7 +261,7 @@ def _train(collection: StoredCollection, plan: ListsPlan, progress: Progress) ->
     index.use_precomputed_table = -1
     index.pq.cp.niter, index.pq.cp.max_points_per_centroid = CODE_ROUNDS, CODE_SAMPLES
     index.pq.cp.min_points_per_centroid = 1
-    progress(f"training codes ({plan.space})", "", 0, None)
+    progress(f"training codes ({plan.space})")
     index.train(sample)
     return index
 
@@ -316,7 +314,7 @@ def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]
         yield np.concatenate(block)
 
 
-def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], None]) -> None:
+def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], object]) -> None:
     """Write the lists of all parts to one file: of each list the codes, then the rows. Parts are mapped, not read."""
     faiss = import_faiss()
     indexes = [read_index(file, faiss.IO_FLAG_MMAP) for file in parts]
@@ -454,7 +452,7 @@ def choose_settings(
     groups: Sequence[QueryGroup],
     wanted: float,
     selector: Any,
-    on_tried: Callable[[int], None],
+    on_tried: Callable[[int], object],
 ) -> Choice:
     """Return the cheapest settings whose recall is at least `wanted` in each group, by one standard error.
 
@@ -543,7 +541,7 @@ def build(
     options: BuildOptions | None = None,
     *,
     titles: Mapping[str, TitleQueries] | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> list[BuiltIndex]:
     """Build an index of every space, with settings that reach the recall, and return what was reached.
 
@@ -582,7 +580,7 @@ def _build_space(
         build_lists(collection, plan, draft, path, progress)
     index = KINDS[kind](path)
     work = f"choosing settings ({space})"
-    progress(work, "", 0, None)
+    progress(work)
     groups = build_queries(collection, space, titles)
     selector = _select(collection.mask())
     choice = choose_settings(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -18,6 +18,7 @@ from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, delete_record, write_record
 from sciprism.papers.cleaning import fold_text
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 
 WORDS = 2
@@ -127,11 +128,8 @@ def _allocate(path: Path, dtype: Any, count: int) -> np.memmap[Any, Any]:
     return np.lib.format.open_memmap(path, "r+")
 
 
-def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None = None) -> None:
-    """Build the BM25 index of all papers and store it in the collection's folder.
-
-    on_rows: called after each shard with the number of papers read so far.
-    """
+def build(collection: StoredCollection, *, progress: Progress = show_nothing) -> None:
+    """Build the BM25 index of all papers and store it in the collection's folder."""
     import bm25s
 
     folder = _index_folder(collection)
@@ -145,8 +143,7 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
             documents = tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
             has_words = has_words or any(documents)
             builder.add(documents)
-            if on_rows is not None:
-                on_rows(builder.documents)
+            progress("lexical index", "papers", builder.documents, collection.rows)
         if not has_words:
             raise InputError(f"{collection.folder} holds no words; there is nothing to index")
         index = bm25s.BM25()

@@ -352,7 +352,7 @@ def score_table(
     plan: TablePlan,
     output: Path,
     command: str = "",
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = lambda *_: None,
     task_data: TaskDataSource = TaskData,
 ) -> FilledTable:
     """Score what has no result in a folder yet, then fill the table; a failed task has no score.

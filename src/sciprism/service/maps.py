@@ -50,7 +50,7 @@ class Maps:
         return self.progress.get(page, "")
 
     def _draw(self, stored: StoredCollection, page: Path, title: str, address: str) -> None:
-        def show(stage: str, unit: str, done: int, total: int | None) -> None:
+        def show(stage: str, unit: str = "", done: int = 0, total: int | None = None, /) -> None:
             self.progress[page] = f"{stage}: {done:,} of {total:,} {unit}" if total else stage
 
         try:

@@ -24,7 +24,7 @@ from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
-from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
+from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.uses.matching import MatchSettings, Reviewer, match
 from sciprism.uses.matching.pages import write_pages
 from sciprism.uses.matching.result import FinishedAssignment
@@ -62,8 +62,8 @@ def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> No
     recover_folder(result)
     places = (folder / BIDS, folder / STATED, result / TABLE)
     bids, stated, former = (path if path.is_file() else None for path in places)
-    progress = ItemProgress(state.background, item)
-    progress.begin("reading")
+    progress = partial(state.background.show, item)
+    progress("reading")
     submissions, reviewers = (sorted((folder / name).iterdir()) for name in (SUBMISSIONS, REVIEWERS))
     sent = [*submissions, *(path for path in reviewers if path.stat().st_size)]
     papers_of = defaultdict[str, list[Paper]](list)
@@ -75,7 +75,7 @@ def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> No
         settings=MatchSettings(**read_document(folder / SETTINGS)),
         files=MatchFiles(bids=bids, constraints=stated, keep=former if stay else None),
         encoder=state.uploads.encoder(),
-        progress=progress.show,
+        progress=progress,
     )
     matching.audit["files"] |= {str(path): sha256(path) for path in (*submissions, *reviewers)}
     with open_draft(result) as draft:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import chain, islice
 from json import dumps
@@ -21,6 +21,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
 from sciprism.papers.records import Paper
+from sciprism.progress import show_each
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
@@ -29,7 +30,7 @@ from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items, find_item, find_uploads
-from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
+from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview
@@ -71,36 +72,29 @@ def _choose_rows(stored: StoredCollection, body: TagReviewRequest) -> Rows:
 
 def suggest(state: ServiceState, item: WorkspaceItem) -> None:
     """Write the suggestions of a review."""
-    review, progress = read_document(item.folder / REVIEW), ItemProgress(state.background, item)
+    review, progress = read_document(item.folder / REVIEW), partial(state.background.show, item)
     body = TagReviewRequest(**review["request"])
     stored = state.find_collection(review["owner"], body.collection).open()
     vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
     rows = _choose_rows(stored, body)
     files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
     if files:
-        progress.begin("reading the vocabulary")
+        progress("reading the vocabulary")
         sent, report = read_apart(read_labels, files, partial(state.background.check, item), skip_bad=True)
         vocabulary = Vocabulary(sent)
-        progress.begin("encoding", "labels", len(vocabulary))
-        labels = vectors.encode(vocabulary.labels, "label", lambda done, _: progress.update(done))
+        labels = vectors.encode(vocabulary.labels, "label", progress)
         tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
     else:
         tagger, notes = state.find_tagger(body.tagger).tagger, []
-    progress.begin("tagging", "papers", len(rows))
     blocks = vectors.iterate_collection(stored, rows)
     choice = TagChoice(limit=body.k, threshold=body.threshold)
     suggested = (tags for papers, values in blocks for tags in tagger.suggest(papers, values, choice))
-    counts = write_tags(item.folder / SUGGESTIONS, "jsonl", _count(suggested, progress))
+    shown = show_each(suggested, progress, "tagging", "papers", len(rows))
+    pairs = ((Paper(id=tags.id), tags) for tags in shown)  # of papers, that format needs the ids alone
+    counts = write_tags(item.folder / SUGGESTIONS, "jsonl", pairs)
     facts = {"papers": len(counts), "untagged": counts.count(0), "skipped": report.skipped_count}
     notes = [*(str(record).replace(f"{item.folder}/", "") for record in report.skipped), *notes]
     write_json(item.folder / REPORT, facts | {"labels": len(tagger.vocabulary), "notes": notes[:MAX_REASONS]})
-
-
-def _count(suggested: Iterable[PaperTags], progress: ItemProgress) -> Iterator[tuple[Paper, PaperTags]]:
-    """Yield suggestions with their papers, of which that format needs the ids alone, and show how many there are."""
-    for done, tags in enumerate(suggested):
-        progress.update(done)
-        yield Paper(id=tags.id), tags
 
 
 def _open_review(request: Request, name: str, id: str) -> TagReview:

@@ -21,7 +21,7 @@ from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.workspace import FAILURE, Background, Workspace, WorkspaceItem, read_document
-from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
+from sciprism.store import CollectionLayout, StoredCollection, embed
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -72,8 +72,8 @@ class Uploads:
             raise InputError(f"the file holds more than {MAX_PAPERS:,} papers; divide it")
         progress["papers"] = len(papers)
 
-        def show(report: EmbedReport) -> None:
-            progress["done"] = report.done
+        def show(_work: str, _unit: str = "", done: int = 0, _total: int | None = None, /) -> None:
+            progress["done"] = done
             check()
 
         layout = CollectionLayout(shard_size=SHARD)

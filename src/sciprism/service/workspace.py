@@ -206,6 +206,11 @@ class Background:
         if self._closed or not item.folder.exists():
             raise StoppedError
 
+    def show(self, item: WorkspaceItem, work: str, unit: str = "", done: int = 0, total: int | None = None, /) -> None:
+        """Show how far the work on an item is; raises StoppedError where it is to end."""
+        self.check(item)
+        self.progress[item.id]["doing"] = f"{work}: {done:,} of {total:,} {unit}" if total else work
+
     def close(self) -> None:
         """Stop at the next check."""
         self._closed = True
@@ -227,29 +232,6 @@ class Background:
                 self.progress[item.id] = {"state": "failed", "doing": ""} | facts
                 write_json(item.folder / FAILURE, facts)  # if the disk is full, the progress says it until a restart
         self.progress.pop(item.id, None)
-
-
-@dataclass(slots=True)
-class ItemProgress:
-    """Shows the pieces of work on an item as they begin, and how much of each is done; ends the work after a stop."""
-
-    background: Background
-    item: WorkspaceItem
-    _text: str = ""
-
-    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Begin a piece of work of `total` units."""
-        self.show(work, unit, 0, total)
-
-    def show(self, work: str, unit: str = "", done: int = 0, total: int | None = None) -> None:
-        """Show how many units of a piece of work are done."""
-        self._text = f"{work}: {{:,}} of {total:,} {unit}" if total else work
-        self.update(done)
-
-    def update(self, done: int) -> None:
-        """Show how many units are done."""
-        self.background.check(self.item)
-        self.background.progress[self.item.id]["doing"] = self._text.format(done)
 
 
 def read_document(path: Path) -> dict[str, Any]:

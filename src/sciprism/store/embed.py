@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,7 @@ from sciprism.papers.languages import count_other_languages
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
 from sciprism.parallel import map_ahead
+from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (
     KnownPapers,
@@ -90,7 +91,7 @@ def embed(
     replace: bool = False,
     prune: bool = False,
     corrections: bool = False,
-    progress: Callable[[EmbedReport], None] | None = None,
+    progress: Progress = show_nothing,
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
 
@@ -103,8 +104,7 @@ def embed(
     are an InputError. replace: such a paper takes the place of one that was stored before. prune: as the last step,
     delete stored papers whose ids are not in the input; InputError where the input has none of them. corrections: a
     paper takes the place of any stored one of its id, and deletions delete stored papers in the last step; otherwise a
-    deletion is an InputError. Give only the last record of each id then (`LastRecords`). progress: called with the
-    counts every few seconds.
+    deletion is an InputError. Give only the last record of each id then (`LastRecords`).
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -118,7 +118,7 @@ def embed(
         for full in (map if encoder.device.type == "cpu" else partial(map_ahead, ahead=AHEAD))(run.add, batches):
             if any(full):
                 run.write(*full)
-            run.progress(run.report)
+            run.show()
         return run.finish()
 
 
@@ -140,12 +140,12 @@ class _EmbeddingRun:
         collection: StoredCollection,
         encoder: Encoder,
         rules: _Rules,
-        progress: Callable[[EmbedReport], None] | None,
+        progress: Progress,
     ) -> None:
         self.report = EmbedReport()
         self._folder, self._stored = collection.folder, collection
         self._encoder, self._rules = encoder, rules
-        self.progress = progress or (lambda _report: None)
+        self._progress = progress
         self._known = KnownPapers(collection)
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._deleted = array("Q")  # hashes of ids that the input deletes
@@ -300,7 +300,11 @@ class _EmbeddingRun:
 
     def _encoded(self, count: int) -> None:
         self.report.encoded += count
-        self.progress(self.report)
+        self.show()
+
+    def show(self) -> None:
+        """Show how many papers are done."""
+        self._progress("embedding", "papers", self.report.done)
 
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"

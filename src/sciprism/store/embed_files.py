@@ -21,6 +21,7 @@ from sciprism.papers.input_paths import Paths
 from sciprism.papers.merging import MergedPaper, MergedRecords
 from sciprism.papers.read import ReadReport, read_changes
 from sciprism.papers.records import Deletion, Paper
+from sciprism.progress import Progress, show_each, show_nothing
 from sciprism.store.collection import CollectionLayout, check_folder
 from sciprism.store.embed import EmbedReport, embed
 from sciprism.store.manifest import is_collection
@@ -97,8 +98,6 @@ def _find_ends(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 Record = TypeVar("Record")
 Read = Callable[[ReadReport], Iterator[Paper | Deletion]]
-FilesProgress = Callable[[str, str, int, int | None, int], None]
-"""Is called with the work, what is counted, how many are done, of how many, and how many of them took time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +178,7 @@ def embed_files(
     prune: bool = False,
     corrections: bool = False,
     deduplicate: Callable[[list[Paper]], list[Paper]] | None = None,
-    progress: FilesProgress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> FilesReport:
     """Store the papers of files, as `embed` does, with abstracts joined by `completion`.
 
@@ -197,14 +196,16 @@ def embed_files(
             raise InputError(
                 "--corrections reads its input twice, and a pipe can be read only once; write it to a file"
             )
-        last = LastRecords(_show(source.read(report.read), progress, "records"))
+        last = LastRecords(show_each(source.read(report.read), progress, "reading", "records"))
         report.outdated, report.deletions, total = last.outdated, last.deletions, last.papers
         read = lambda report: last.select(source.read(report))  # noqa: E731
     merged = MergedRecords()
     if not source.is_piped and (completion.fails or last is None):  # what would be an error later is one now
         records = completion.complete(read(ReadReport() if last else report.read))
         total = 0
-        for paper in _show((record for record in records if isinstance(record, Paper)), progress, "papers"):
+        for paper in show_each(
+            (record for record in records if isinstance(record, Paper)), progress, "reading", "papers"
+        ):
             total += 1
             if not last:
                 merged.add(paper)
@@ -225,8 +226,8 @@ def embed_files(
     if total != 0 or source.part or (report.deletions and is_collection(folder)):
         report.read = ReadReport()
 
-        def show(counts: EmbedReport) -> None:
-            progress("embedding", "papers", counts.done, total, counts.encoded)
+        def show(work: str, unit: str = "", done: int = 0, _total: int | None = None, /) -> None:
+            progress(work, unit, done, total)
 
         papers = merged.merge(completion.complete(read(report.read)))
         report.merged, report.containers = merged.papers, merged.containers
@@ -237,9 +238,3 @@ def embed_files(
         rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
         report.stored = embed(papers, encoder, folder, layout=layout, progress=show, **rules)
     return report
-
-
-def _show(records: Iterable[Record], progress: FilesProgress, unit: str) -> Iterator[Record]:
-    for number, record in enumerate(records, 1):
-        yield record
-        progress("reading", unit, number, None, number)

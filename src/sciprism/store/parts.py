@@ -25,9 +25,10 @@ from sciprism.papers.input_paths import file_size, find_file, find_stamp
 from sciprism.papers.merging import MergedRecords
 from sciprism.papers.read import list_paper_files
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, StoredCollection
 from sciprism.store.embed import EmbedReport, embed
-from sciprism.store.embed_files import EmbedInput, FilesProgress, FilesReport, check_input, embed_files
+from sciprism.store.embed_files import EmbedInput, FilesReport, check_input, embed_files
 from sciprism.store.manifest import (
     PART_NAME,
     InputRecord,
@@ -112,7 +113,7 @@ def embed_part(
     folder: Path | str,
     *,
     layout: CollectionLayout | None = None,
-    progress: FilesProgress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> FilesReport:
     """Embed `source.part` into a folder of its own, as `embed_files` does; the same call continues an interrupted one.
 

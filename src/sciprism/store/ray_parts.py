@@ -20,6 +20,7 @@ from sciprism.errors import InputError, RunFailedError, import_extra
 from sciprism.files import explain_write_errors, lock_folder
 from sciprism.papers.division import InputPart
 from sciprism.parallel import DEVICE
+from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, group_by_space
 from sciprism.store.embed_files import EmbedInput
 from sciprism.store.parts import embed_part
@@ -35,8 +36,6 @@ POLL_SECONDS = 2.0
 STOP_SECONDS = 60.0  # longest wait for interrupted parts, which save what is computed
 IDLE_POLLS = 30  # after so many looks at a cluster without a node that is large enough, the run ends
 _ADDRESS = re.compile(r"(?:ray://)?(\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
-Progress = Callable[[int, int], object]
-"""Is called every two seconds with how many parts are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,7 @@ class RayJob:
         return self.folder / f"{part.number}-of-{part.count}"
 
 
-def embed_with_ray(job: RayJob, address: str, progress: Progress = lambda _done, _parts: None) -> int:
+def embed_with_ray(job: RayJob, address: str, progress: Progress = show_nothing) -> int:
     """Embed all parts on a Ray cluster, as `embed_part` does each; return how many. The same call continues.
 
     address: auto (RAY_ADDRESS, or the cluster of this machine), local (one of this machine alone, which ends with the
@@ -130,7 +129,7 @@ def _wait(job: RayJob, tasks: dict[Any, int], progress: Progress) -> dict[int, s
                     outcome = _last_line(error)
                 if isinstance(outcome, str):
                     failed[tasks[ref]] = outcome
-            progress(len(tasks) - len(waiting) - len(failed), len(tasks))
+            progress("embedding", "parts", len(tasks) - len(waiting) - len(failed), len(tasks))
             idle = 0 if _count_slots(job) else idle + 1
             if idle > IDLE_POLLS:
                 raise RunFailedError("the nodes are gone; what is embedded is stored, and the same command continues")

@@ -20,12 +20,12 @@ import torch
 from torch import nn
 
 from sciprism.checksums import CHECKSUMS_NAME, hash_file, write_checksums
-from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
 from sciprism.files import open_draft, replace_folder, write_lines
 from sciprism.parallel import map_ahead
+from sciprism.progress import Progress, show_nothing
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
 from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners
@@ -188,7 +188,7 @@ class Hooks:
 
     evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
     on_step: Callable[[StepReport], None] = lambda _step: None
-    on_texts: TextProgress = lambda _done, _total: None
+    on_texts: Progress = show_nothing
     on_message: Callable[[str], None] = lambda _line: None
 
 

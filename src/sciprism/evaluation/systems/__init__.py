@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import RerankInput
-from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
+from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.index import exact
+from sciprism.progress import Progress
 from sciprism.store.shard_files import Matrix
 from sciprism.text.template import FIELDS, Item, Template
 
@@ -327,8 +328,8 @@ class DenseSystem(VectorSystem):
         self.search_times = SearchTimes(documents=document_seconds, queries=query_seconds)
         return left, right
 
-    def watch(self, progress: TextProgress | None) -> None:
-        """Call `progress` with the numbers of encoded and of all texts while texts are encoded; None: do not."""
+    def watch(self, progress: Progress) -> None:
+        """Show from now on how many texts are encoded."""
         self._cached.watch(progress)
 
     def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:

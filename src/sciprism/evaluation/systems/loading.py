@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats
-from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS, read_static_settings
@@ -39,6 +38,7 @@ from sciprism.evaluation.systems import (
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.hub import first_line
+from sciprism.progress import Progress, show_nothing
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
 
@@ -330,11 +330,11 @@ def load_systems(
     systems: SystemName | Sequence[SystemName],
     options: SystemOptions,
     cache: Path,
-    progress: TextProgress | None = None,
+    progress: Progress = show_nothing,
 ) -> list[tuple[System, dict[str, Any]]]:
     """Return one or several systems, each model once, with what results record of them.
 
-    An encoder becomes a system. cache: folder of vectors. progress: called with the texts that are encoded.
+    An encoder becomes a system. cache: folder of vectors.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
     loaded = (load_system(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)

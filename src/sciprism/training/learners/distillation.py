@@ -14,13 +14,14 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
+from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import copy_tensor
 from sciprism.encoders.tables import NamedTable, Precision
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.objectives.distillation import relation_distillation, similarity_distillation, vector_distillation
+from sciprism.progress import Progress
 from sciprism.text.template import FIELDS, Item
 from sciprism.training.batches import Batch, Ids
 from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
@@ -49,18 +50,17 @@ class DistillationLearner(PairLearner):
         super().__init__(objective, context)
         teacher = context.load_model(objective.teacher, objective.teacher_max_length, objective.teacher_precision)
         self.teacher_dim = teacher.dim
-        cached = objective.cache_teacher
-        self.teacher = CachedEncoder(teacher, precision=objective.cache_precision) if cached else teacher
-        self.prefetches = cached
+        self.prefetches = objective.cache_teacher
+        self.teacher = CachedEncoder(teacher, precision=objective.cache_precision) if self.prefetches else teacher
 
-    def prefetch(self, batches: Sequence[Batch], progress: TextProgress) -> None:
+    def prefetch(self, batches: Sequence[Batch], progress: Progress) -> None:
         """Encode the texts of coming batches with the teacher, which caches the vectors."""
         items: dict[tuple[Format, Role], list[Item]] = defaultdict(list)
         for batch in batches:
             for group, role in self.select_texts(batch):
                 items[batch.format, role] += group
         if isinstance(self.teacher, CachedEncoder):
-            self.teacher.watch(progress)
+            self.teacher.watch(progress, "the teacher, encoding")
         for (format, role), group in items.items():
             self.teacher.encode(group, format=format, role=role, fields=FIELDS)
 

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.arrays import Floats, normalize_rows
-from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.encoders.tables import NamedTable
 from sciprism.formats import Role
+from sciprism.progress import Progress
 from sciprism.registry import Registry
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch, Ids
@@ -92,7 +92,7 @@ class Learner:
         """Return the texts whose vectors the loss needs."""
         raise NotImplementedError
 
-    def prefetch(self, batches: Sequence[Batch], progress: TextProgress) -> None:
+    def prefetch(self, batches: Sequence[Batch], progress: Progress) -> None:
         """Prepare what coming batches need besides the encoder: many at once use all cores."""
 
     def count(self, batch: Batch) -> int:

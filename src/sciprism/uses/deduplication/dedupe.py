@@ -18,6 +18,7 @@ import numpy as np
 from sciprism.papers.identity import MAX_YEARS_APART, find_equal_runs, hash_text, join_groups
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.uses.deduplication.comparison import WEIGHTS, Citation, Weights, cite, compare, is_sufficient, weigh
 from sciprism.uses.deduplication.review import ComparedPair, Pair, Review, name_record, read_review, write_review
 
@@ -69,7 +70,6 @@ REVIEW = 0.1  # probability from which a person should look
 CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
 MAX_CHECKED = 12  # records of a group that those of another are compared with
 HELD = 1 << 16  # records whose compared form is held
-Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def dedupe(
     merge_preprints: bool = False,
     threshold: float = MERGE,
     weights: Weights = WEIGHTS,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> Deduplication:
     """Group the records of one paper; all are held in memory. `Deduplication.papers` merges them.
 

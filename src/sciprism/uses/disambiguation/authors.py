@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from sciprism.papers.bibliographic_fields import normalize, parse_name
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper, Signature
 from sciprism.papers.rows import detect_layout, read_rows
+from sciprism.progress import Progress, show_nothing
 from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs
 from sciprism.uses.disambiguation.features import PairFeatures
 from sciprism.uses.disambiguation.pair_model import PairModel
@@ -28,7 +29,6 @@ BATCH = 3000  # signatures whose features are held
 APART = 1e6  # distance of two signatures that must not be merged: no mean of a block is as small as 1 with it
 SHOWN = 3  # coauthors that a reason names
 ORCID = re.compile(r"(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)", re.IGNORECASE)
-Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 Place = tuple[str, int]  # a paper's id and the position of an author, from 1
 
 
@@ -105,7 +105,7 @@ def disambiguate(
     *,
     known: Mapping[Place, KnownAuthor] | None = None,
     model: PairModel | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> Disambiguation:
     """Group the signatures of papers into authors, each block apart: first initial and surname.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain, combinations, count
@@ -19,6 +19,7 @@ from sciprism.errors import InputError, MissingExtraError
 from sciprism.index.exact import Distance, topk
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.seeding import sample as choose
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
@@ -26,7 +27,6 @@ from sciprism.uses.collection import Collection
 from sciprism.uses.recommending.interests import find_typical_terms
 from sciprism.uses.search import choose_paper_space
 
-Progress = Callable[[str, str, int, int | None], None]
 """Called with the work, its unit, how many are done and of how many."""
 NEIGHBOURS = 15
 QUERIES = 2048  # papers whose nearest are looked up at once
@@ -58,7 +58,7 @@ def has_packages() -> bool:
 
 
 def find_nearest(
-    stored: StoredCollection, space: str, rows: Rows, among: Rows, progress: Progress = lambda *_: None
+    stored: StoredCollection, space: str, rows: Rows, among: Rows, progress: Progress = show_nothing
 ) -> Nearest:
     """Find the nearest other papers of each row, exactly. rows, among: rows of the collection; among are numbered.
 
@@ -307,7 +307,7 @@ def draw_map(
     former: FormerLayout | None = None,
     seed: int = 0,
     sample: int = LAID_OUT,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> PaperMap:
     """Draw the papers of a collection: near papers lie together, dense groups are topics with names.
 
@@ -375,7 +375,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
     rows, origin = papers.rows, papers.origin
     chosen = np.array(choose(range(len(rows)), sample, "map", origin.seed), np.int64)
     nearest = papers.find_nearest(np.arange(len(rows)), chosen, progress)
-    progress("laying out", "", 0, None)
+    progress("laying out")
     number = np.full(len(rows) + 1, -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     inside = Nearest(number[nearest.numbers[chosen]], nearest.distances[chosen])
@@ -387,7 +387,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
     positions[others] = place(apart, positions)
     counts = {"laid out": len(chosen), "placed": len(others)}
     drawn = papers.build(origin, counts, nearest=nearest, laid_out=laid_out, positions=positions)
-    progress("finding and naming topics", "", 0, None)
+    progress("finding and naming topics")
     for found in find_topics(laid):
         codes = np.full(len(rows), -1, np.int32)
         codes[chosen] = fill(inside, found)

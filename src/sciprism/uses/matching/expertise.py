@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,12 @@ from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_row
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.reviewers import Reviewer
-from sciprism.uses.matching.settings import Progress
 from sciprism.uses.search import choose_paper_space
 
 if TYPE_CHECKING:
@@ -79,15 +78,11 @@ def load_match_encoder(encoder: EncoderProtocol | str | None, stored: StoredVect
     return encoder
 
 
-def _show(progress: Progress, work: str, done: int, total: int) -> None:
-    progress(work, "papers", done, total)
-
-
 def encode_papers(
     encoder: EncoderProtocol,
     parts: Mapping[str, Sequence[Paper]],
     stored: StoredVectors | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> dict[str, Floats]:
     """Return the vectors of several lists of papers, for proximity.
 
@@ -98,7 +93,7 @@ def encode_papers(
     cached = CachedEncoder(encoder)
     vectors_by_part = {}
     for name, papers in parts.items():
-        cached.watch(partial(_show, progress, f"encoding {name}"))
+        cached.watch(progress, f"encoding {name}", "papers")
         known = {} if stored is None else stored.rows
         rows: Rows = np.array([known.get((paper.title, paper.abstract), -1) for paper in papers], np.int64)
         vectors = np.empty((len(papers), encoder.dim), np.float32)
@@ -173,7 +168,7 @@ class ExpertiseScorer:
         self._submissions = torch.from_numpy(normalize_rows(submissions))
         self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
 
-    def score_all(self, progress: Progress = lambda *_: None) -> Floats:
+    def score_all(self, progress: Progress = show_nothing) -> Floats:
         """Return the scores (n, reviewers), 0 for reviewers without papers."""
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
         ends = np.cumsum([len(profile.rows) for profile in self.profiles])

@@ -16,6 +16,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.uses.matching.assignment import AssignmentTask, GroupMinimum, PairScores, Requirements, solve_assignment
 from sciprism.uses.matching.conflicts import (
     ConflictInput,
@@ -45,7 +46,7 @@ from sciprism.uses.matching.reviewers import (
     read_stated_pairs,
     split_pairs,
 )
-from sciprism.uses.matching.settings import MatchFiles, MatchSettings, Progress, parse_requirement, parse_scoring
+from sciprism.uses.matching.settings import MatchFiles, MatchSettings, parse_requirement, parse_scoring
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
@@ -62,7 +63,7 @@ def match(
     files: MatchFiles = NO_FILES,
     encoder: EncoderProtocol | str | None = None,
     skip_bad: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: Progress = show_nothing,
 ) -> Matching:
     """Assign reviewers to submissions, with reasons and an audit.
 
@@ -75,7 +76,7 @@ def match(
     given = [submissions] if isinstance(submissions, str | Path) else submissions
     items = [Path(item) if isinstance(item, str) else item for item in given]
     paths = [item for item in items if isinstance(item, Path)]
-    progress("reading", "", 0, None)
+    progress("reading")
     papers, authorships = _read_submissions(items, files.authors, skip_bad, report)
     if isinstance(reviewers, str | Path):
         paths.append(Path(reviewers))
@@ -111,9 +112,9 @@ def match(
         versions = described["counts"]["papers of reviewers"] - sum(len(profile.rows) for profile in profiles)
         described["counts"]["papers listed in several versions"] = versions
     task = AssignmentTask(required, scores, stated, settings)
-    progress("assigning", "", 0, None)
+    progress("assigning")
     solved = solve_assignment(task)
-    progress("explaining", "", 0, None)
+    progress("explaining")
     assigned, considered = describe_pairs(task, papers, solved), solved.all
     details = build_details(task, papers, people, solved, assigned)
     matching = Matching(

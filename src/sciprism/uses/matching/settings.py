@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -30,7 +29,6 @@ def parse_scoring(text: str) -> tuple[int, float]:
     return (int(match[1] or 1), 0.0) if match[2] is None else (0, float(match[2]))
 
 
-Progress = Callable[[str, str, int, int | None], object]
 """Shows what is done: of the work, the unit, how many, of how many."""
 Objective = Literal["fair", "sum", "perturbed"]
 _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from heapq import nlargest
 from itertools import chain
@@ -18,6 +18,7 @@ from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
 from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source, normalize_words
 from sciprism.papers.records import Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.rankings import describe_paper
@@ -354,8 +355,6 @@ COMMON = 0.75
 """Part of it that is taken off, chosen on dev halves of users, authors and papers (results/recommending.json)."""
 DOUBTED = 10  # new papers at which half of their mean vector is taken off: fewer may be of one topic by accident
 REASONS = 3  # own papers that are named as the reason of a recommendation
-OnProgress = Callable[[str, int, int | None], None]
-"""Shows a piece of work, how many papers are done, and of how many (None: unknown)."""
 
 
 def recommend(
@@ -367,7 +366,7 @@ def recommend(
     settings: RecommendSettings | None = None,
     model: str | Encoder = "",
     reading: FileReading | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = show_nothing,
 ) -> Recommendations:
     """Rank new papers for someone by the papers of their library, with the nearest own papers as the reason.
 
@@ -377,7 +376,7 @@ def recommend(
     files; by default that of the collections, else the one that ships. InputError where the library has no papers,
     collections do not compare, or a record cannot be used.
     """
-    settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
+    settings = settings or RecommendSettings()
     given = {"library": library, "new": new, "unwanted": unwanted}
     inputs = {name: open_sources(papers, reading or FileReading(), name) for name, papers in given.items()}
     piped = [name for name, opened in inputs.items() for source in opened if source.piped]
@@ -395,7 +394,7 @@ def recommend(
     pool = CandidatePool(profile, own, {UNWANTED: disliked, SEEN: seen}, settings.k, counts, versions)
     for block in blocks:
         pool.add(block)
-        progress("comparing new papers", counts.new, total)
+        progress("comparing new papers", "papers", counts.new, total)
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
@@ -405,7 +404,7 @@ def recommend(
 
 
 def _read_library(
-    sources: Sequence[PaperSource], space: SharedSpace, progress: OnProgress
+    sources: Sequence[PaperSource], space: SharedSpace, progress: Progress
 ) -> tuple[list[Paper], list[Paper], Floats, RecommendCounts]:
     """Return each own paper once, further versions of them, the vectors of the former, and the counts of the library.
 
@@ -424,7 +423,7 @@ def _read_library(
 
 
 def _read_all(
-    sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: OnProgress
+    sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: Progress
 ) -> tuple[list[Paper], Floats, int]:
     """Return all papers, their vectors (n, d) of length 1, and how many lack an abstract.
 
@@ -436,7 +435,7 @@ def _read_all(
         papers += block.papers if block.stored is None else block.stored.papers(block.rows)
         vectors.append(normalize_rows(block.vectors))
         without_abstract += block.without_abstract
-        progress(work, len(papers), total)
+        progress(work, "papers", len(papers), total)
     return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32), without_abstract
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import islice, pairwise
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.checksums import check_folder, write_checksums
-from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
+from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, open_draft, recover_folder, replace_folder, write_json, write_lines
 from sciprism.formats import Format, Role
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
+from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.collection import load_encoder
@@ -272,7 +273,6 @@ HIDDEN_SHARE = 0.1
 MAX_RANKED = 10_000  # papers that the ranker is trained on: more change little and cost memory
 CALIBRATION_SHARE = 0.15  # papers that the ranker does not see, for calibration and threshold
 MIN_PAPERS = 20  # fewer tagged papers teach less than the names alone
-Progress = Callable[[int, int], None]
 Ranked = tuple[Rows, Floats, Floats]
 """Of candidates their papers (c,), features (c, f), float16, and whether they are right (c,)."""
 
@@ -284,11 +284,11 @@ def train(
     *,
     seed: int = 0,
     directions: int = DIRECTIONS,
-    progress: Progress | None = None,
+    progress: Progress = show_nothing,
 ) -> Tagger:
     """Train sources, ranker, calibration and threshold.
 
-    label_vectors: (labels, e). directions: of the papers' words. progress: of papers ranked.
+    label_vectors: (labels, e). directions: of the papers' words.
 
     Raises InputError for too few tagged papers.
     """
@@ -334,7 +334,7 @@ def rank_out_of_fold(
     located: Floats,
     matches: list[dict[int, Match]],
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = show_nothing,
 ) -> Ranked:
     """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
     rng = np.random.default_rng(seed)
@@ -362,8 +362,7 @@ def rank_out_of_fold(
             right = data.tags.has(owners, labels).astype(np.float32)
             parts.append((owners[judged], evidence.features[judged].astype(np.float16), right[judged]))
             done += len(rows)
-            if progress is not None:
-                progress(done, len(ranked))
+            progress("training", "papers", done, len(ranked))
     papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return papers, features, right
 
@@ -405,7 +404,7 @@ def learn_from_feedback(
     *,
     seed: int = 0,
     directions: int = DIRECTIONS,
-    progress: Progress | None = None,
+    progress: Progress = show_nothing,
 ) -> tuple[Tagger, FeedbackReport]:
     """Train again with judged tags added to the papers of the tagger.
 
@@ -557,10 +556,10 @@ class TagVectors:
         return facts | {"space": self._space, "options": dict(self.encoder.options)}
 
     def encode(
-        self, records: Sequence[Label] | Sequence[Paper], role: Role = "paper", progress: TextProgress | None = None
+        self, records: Sequence[Label] | Sequence[Paper], role: Role = "paper", progress: Progress = show_nothing
     ) -> Floats:
         """Return the vectors of papers, or as role "label" those of labels' names and definitions, (n, e)."""
-        self._cached.watch(progress)
+        self._cached.watch(progress, "encoding", f"{role}s")
         return self._cached.encode(list(records), format=self.format, role=role)
 
     def iterate_collection(
