@@ -86,7 +86,6 @@ def delete(
     collection: CollectionFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids; search shows them.", show_default=False)] = None,
     ids_from: Annotated[str, "A file with one id a line; - is standard input.", "--ids"] = "",
-    missing_ok: Annotated[bool, "Ignore ids that are not there."] = False,
 ) -> None:
     """Delete papers from a collection, all or none.
 
@@ -100,9 +99,8 @@ def delete(
     wanted = [*(ids or ()), *(read_lines(ids_from) if ids_from else ())]
     if not wanted:
         raise InputError("no id; write ids after the collection, or --ids FILE")
-    report = remove(collection, wanted, missing_ok=missing_ok)
-    unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
-    text = f"deleted {count_noun(report.deleted, 'paper')}{unknown}\n{collection} holds {report.papers:,} papers"
+    report = remove(collection, wanted)
+    text = f"deleted {count_noun(report.deleted, 'paper')}\n{collection} holds {report.papers:,} papers"
     print_result("sciprism.delete/1", {"collection": str(collection), **asdict(report)}, text)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts
@@ -25,14 +23,13 @@ from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
-    from sciprism.papers import Paper, ReadReport
+    from sciprism.papers import ReadReport
     from sciprism.papers.abstracts import AbstractReport
     from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import LabelInspection, PaperInspection
 
 MAX_FILES = 30  # files that are listed; all are counted
 PAPERS_PER_SECOND = 50.0  # what a small encoder does on two cores of a laptop: an assumption, and printed as one
-MEASURED = 64  # papers whose encoding is timed by --measure
 SIMILARITY = 0.8  # similarity from which two texts are near-duplicates
 MAX_PLACES = 3  # papers of one id whose places are named
 MAX_TITLE = 60  # characters of a title that are shown
@@ -46,8 +43,6 @@ def inspect(
     reading: IdentifiedReading,
     labels: Annotated[bool, "The files hold labels, not papers."] = False,
     near_duplicates: Annotated[bool, "Search for near-duplicate texts too."] = True,
-    papers_per_second: Annotated[float, "Speed of an encoder, to estimate the time of embedding."] = PAPERS_PER_SECOND,
-    measure: Annotated[bool, "Measure that speed on 64 of these papers."] = False,
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
@@ -65,8 +60,7 @@ def inspect(
             inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
             papers = display.count(completion.complete(read_papers(files, **read)))
-            rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
-            near = SIMILARITY if near_duplicates else None
+            near, rate = SIMILARITY if near_duplicates else None, PAPERS_PER_SECOND
             inspected = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
     with _naming_bad_records(report, reading.skip_bad):
         joined = completion.report if reading.abstracts else None
@@ -84,18 +78,6 @@ def _naming_bad_records(report: ReadReport, skip_bad: bool) -> Iterator[None]:
     if report.skipped and not skip_bad:
         records = count_noun(report.skipped_count, "record")
         raise RunFailedError(f"{records} cannot be used (see above); correct them, or embed with --skip-bad")
-
-
-def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
-    """Time the default model on the first papers; return papers per second, and all papers again."""
-    from sciprism.encoders.encoder import Encoder
-
-    first = list(islice(papers, MEASURED))
-    encoder = Encoder.load()
-    encoder.encode(first[:4])
-    start = time.perf_counter()
-    encoder.encode(first)
-    return max(len(first), 1) / (time.perf_counter() - start), chain(first, papers)
 
 
 def _print(result: PaperInspection | LabelInspection, abstracts: AbstractReport | None) -> None:

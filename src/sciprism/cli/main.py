@@ -20,7 +20,7 @@ from sciprism.cli.compare import compare, results
 from sciprism.cli.data import data
 from sciprism.cli.dedupe import dedupe
 from sciprism.cli.disambiguate import disambiguate
-from sciprism.cli.embed import embed
+from sciprism.cli.embed import embed, merge
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
@@ -29,8 +29,7 @@ from sciprism.cli.models import describe, export, models
 from sciprism.cli.options import declare_options
 from sciprism.cli.output import echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
-from sciprism.cli.parts import merge
-from sciprism.cli.prepare_benchmarks import prepare
+from sciprism.cli.prepare import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.screen import decide, replay, screen

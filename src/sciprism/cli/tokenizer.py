@@ -24,8 +24,6 @@ def train(
     files: Annotated[list[Path], "Papers in any format, or .txt with a text a line."],
     out: OutputFolder,
     vocab_size: Annotated[int, "Tokens of the vocabulary."] = 50_265,
-    cased: Annotated[bool, "Keep capital letters; INDUS does not."] = False,
-    min_frequency: Annotated[int, "How often a pair of tokens must occur to be merged."] = 2,
 ) -> None:
     """Learn a byte-level BPE vocabulary from titles and abstracts, with RoBERTa's special tokens (IndusBPE).
 
@@ -35,7 +33,7 @@ def train(
 
     check_output_folder(out, files)
     texts = (text for path in files for text in read_texts(path))
-    learned = learn_vocabulary(texts, vocab_size=vocab_size, lowercase=not cased, min_frequency=min_frequency)
+    learned = learn_vocabulary(texts, vocab_size=vocab_size)
     save_vocabulary(learned, out)
     size = learned.get_vocab_size()
     print_result("sciprism.tokenizer-train/1", {"output": str(out), "tokens": size}, f"{out}: {size:,} tokens")
@@ -50,7 +48,6 @@ def compare(
     texts: Annotated[list[str], "DOMAIN=FILE: papers in any format, or .txt; repeatable.", "--texts"],
     terms: Annotated[Path | None, "Terms, one a line, that should be one token each."] = None,
     sentence: Annotated[list[str] | None, "Show how it is split; repeatable."] = None,
-    lowercase: Annotated[bool, "Lowercase the texts first."] = False,
 ) -> None:
     """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
 
@@ -68,7 +65,7 @@ def compare(
     short = len({Path(name).name for name in tokenizers}) == len(tokenizers)
     opened = {Path(name).name if short else name: load_tokenizer(name) for name in tokenizers}
     shown = read_lines(terms) if terms else []
-    reports = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
+    reports = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or ())
     document = {"tokenizers": {name: asdict(report) for name, report in reports.items()}}
     print_result("sciprism.tokenizer-compare/1", document, lambda: print_comparison(reports, terms=bool(shown)))
 

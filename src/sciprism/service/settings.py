@@ -32,9 +32,9 @@ class ServeSettings:
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
     rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
     queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
-    deadline: Annotated[float, "Seconds after which a request gets status 504."] = 60.0
-    batch_tokens: Annotated[int | None, "Tokens that are encoded together; 0 takes what suits the device."] = None
-    max_texts: Annotated[int, "Texts in one request."] = 2_048
+    deadline: float = 60.0
+    batch_tokens: int | None = None
+    max_texts: int = 2_048
     max_body: Annotated[float, "MB of a request."] = 8.0
     max_upload: Annotated[float, "MB of an uploaded file."] = 32.0
 

@@ -238,8 +238,7 @@ def delete(folder: Path | str, ids: Iterable[str], *, missing_ok: bool = False) 
         if unknown and not missing_ok:
             shown = ", ".join(map(repr, unknown[:MAX_NAMED])) + (" ..." if len(unknown) > MAX_NAMED else "")
             raise InputError(
-                f"{folder} has no paper with the id {shown} ({len(unknown)} of {len(rows)}); nothing was deleted; "
-                "--missing-ok ignores ids that are not there"
+                f"{folder} has no paper with the id {shown} ({len(unknown)} of {len(rows)}); nothing was deleted"
             )
         existing = np.array([row for row in rows.values() if row is not None], np.int64)
         manifest = mark_deleted(collection, existing)

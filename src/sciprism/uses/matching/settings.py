@@ -29,7 +29,6 @@ def parse_scoring(text: str) -> tuple[int, float]:
     return (int(match[1] or 1), 0.0) if match[2] is None else (0, float(match[2]))
 
 
-"""Shows what is done: of the work, the unit, how many, of how many."""
 Objective = Literal["fair", "sum", "perturbed"]
 _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
 
@@ -50,7 +49,7 @@ class MatchSettings:
     require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
     scoring: Annotated[str, "Of a reviewer's papers: best, mean-K or percentile-P."] = "mean-3"
     half_life: Annotated[float, "Years after which a paper counts half; 0: never."] = 0.0
-    bid_weight: Annotated[float, "What a bid of 1 adds to the score."] = 0.1
+    bid_weight: float = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
     coauthor_years: Annotated[int, "Years in which a joint paper is a conflict."] = 3
     year: int = 0
