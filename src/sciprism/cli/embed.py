@@ -11,13 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from sciprism.cli.options import (
-    IdentifiedReading,
-    Model,
-    PaperFiles,
-    open_abstracts,
-    split_names,
-)
+from sciprism.cli.options import IdentifiedReading, Model, PaperFiles, open_abstracts, split_names
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
 from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, InterruptedRunError

@@ -26,17 +26,7 @@ from starlette.staticfiles import StaticFiles
 from sciprism.errors import InputError
 from sciprism.files import FULL, lock_folder
 from sciprism.pages import STATIC
-from sciprism.service import (
-    desks,
-    embeddings,
-    library_pages,
-    maps,
-    matches,
-    pages,
-    papers,
-    tag_reviews,
-    uploads,
-)
+from sciprism.service import desks, embeddings, library_pages, maps, matches, pages, papers, tag_reviews, uploads
 from sciprism.service.limits import Guard
 from sciprism.service.observation import JsonLines, Observer
 from sciprism.service.responses import Refusal, error_response
