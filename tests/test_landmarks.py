@@ -47,24 +47,19 @@ def test_every_line_is_a_record_and_nothing_else(papers: list[Paper]) -> None:
     assert [paper.to_json() for paper in papers] == read_json_lines("landmarks.jsonl")
 
 
-def test_ids_are_unique_and_ascii(papers: list[Paper]) -> None:
-    ids = [paper.id for paper in papers]
-    assert len(set(ids)) == len(ids)
-    assert [paper_id for paper_id in ids if not re.fullmatch(r"[a-z0-9]+", paper_id)] == []
-
-
-def test_no_duplicates(papers: list[Paper]) -> None:
+def test_every_paper_has_the_basic_fields_once(papers: list[Paper]) -> None:
     titles = Counter("".join(filter(str.isalnum, paper.title.lower())) for paper in papers)
     dois = Counter(paper.ids["doi"].lower() for paper in papers if "doi" in paper.ids)
-    assert [name for counts in (titles, dois) for name, count in counts.items() if count > 1] == []
-
-
-def test_every_field_is_well_filled(papers: list[Paper]) -> None:
+    ids = Counter(paper.id for paper in papers)
+    assert [name for counts in (titles, dois, ids) for name, count in counts.items() if count > 1] == []
+    assert len(papers) >= 240 and len(dois) > 200 and all(map(DOI.fullmatch, dois))
     first_fields = Counter(paper.fields[0] for paper in papers)
-    assert set(first_fields) == set(FIELDS)
-    assert min(first_fields.values()) >= 20
-    assert len(papers) >= 240
-    assert {field for paper in papers for field in paper.fields} <= set(FIELDS)
+    assert set(first_fields) == set(FIELDS) and min(first_fields.values()) >= 20
+    for paper in papers:
+        assert re.fullmatch(r"[a-z0-9]+", paper.id) and str(paper.year) in paper.id, paper.id
+        assert paper.title and paper.authors and paper.venue and 1500 <= (paper.year or 0) <= 2025, paper.id
+        assert 3 <= len(paper.keywords) <= 6 and 60 <= len(paper.abstract.split()) <= 120, paper.id
+        assert set(paper.fields) <= set(FIELDS) and set(paper.ids) <= {"doi"}, paper.id
 
 
 def test_readme_counts_are_the_counts(papers: list[Paper]) -> None:
@@ -79,22 +74,6 @@ def test_papers_are_sorted_by_field_year_and_id(papers: list[Paper]) -> None:
     assert keys == sorted(keys)
 
 
-def test_every_paper_has_the_basic_fields(papers: list[Paper]) -> None:
-    for paper in papers:
-        assert paper.title, paper.id
-        assert paper.authors, paper.id
-        assert paper.venue, paper.id
-        assert paper.year is not None, paper.id
-        assert 1500 <= paper.year <= 2025, paper.id
-        assert str(paper.year) in paper.id, paper.id
-        assert 3 <= len(paper.keywords) <= 6, paper.id
-
-
-def test_abstracts_have_60_to_120_words(papers: list[Paper]) -> None:
-    lengths = {paper.id: len(paper.abstract.split()) for paper in papers}
-    assert {paper_id: words for paper_id, words in lengths.items() if not 60 <= words <= 120} == {}
-
-
 def test_citations_lead_to_papers_that_are_not_newer(papers: list[Paper]) -> None:
     years = {paper.id: paper.year or 0 for paper in papers}
     links = [(paper.id, cited) for paper in papers for cited in paper.references]
@@ -102,13 +81,6 @@ def test_citations_lead_to_papers_that_are_not_newer(papers: list[Paper]) -> Non
     assert len(set(links)) == len(links)
     assert [link for link in links if link[0] == link[1] or link[1] not in years] == []
     assert [(citing, cited) for citing, cited in links if years[cited] > years[citing]] == []
-
-
-def test_dois_look_like_dois(papers: list[Paper]) -> None:
-    assert all(set(paper.ids) <= {"doi"} for paper in papers)
-    dois = [paper.ids["doi"] for paper in papers if paper.ids]
-    assert len(dois) > 200
-    assert [doi for doi in dois if not DOI.fullmatch(doi)] == []
 
 
 def test_reader_yields_what_the_file_says(papers: list[Paper]) -> None:
