@@ -339,8 +339,9 @@ class ProgressDisplay:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._bar.stop()
-        if self._lines.ident is not None:
+        if self._lines.ident is None:
+            self._bar.stop()
+        else:
             self._lines.join()
 
     def __call__(
