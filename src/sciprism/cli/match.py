@@ -76,7 +76,7 @@ def assign(
             files=files,
             encoder=model or None,
             skip_bad=skip_bad,
-            progress=progress.show,
+            progress=progress,
         )
     matching.write(output, bare=bare)
     conflicts_file, details, audit_file = map(str, list_companions(output))
