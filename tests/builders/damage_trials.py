@@ -28,7 +28,6 @@ from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
-from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedCacheWarning, InputError
@@ -397,23 +396,6 @@ def build_conversion_cache(folder: Path) -> Kind:
     def read(where: Path) -> Any:
         with cache_at(where):
             return read_model(convert_once("source", "facts", write_model))
-
-    read(folder)
-    return Kind(list_files(folder), read)
-
-
-@register("conversion cache of weights")
-def build_weights_cache(folder: Path) -> Kind:
-    import torch
-
-    source = folder.with_name("source")
-    source.mkdir()
-    torch.save({"a": torch.arange(600.0).reshape(20, 30), "b": torch.ones(7)}, source / "pytorch_model.bin")
-
-    def read(where: Path) -> Any:
-        with cache_at(where):
-            found = read_weights(source)
-            return [(name, found[name].numpy()) for name in sorted(found)]
 
     read(folder)
     return Kind(list_files(folder), read)

@@ -36,7 +36,7 @@ STEPS = [
 
 def select(*paths: Path | str) -> dict[str, tuple[str, str] | None]:
     """Return id -> title and abstract of each last record, None of a deletion."""
-    records = list(LastRecords.of(read_changes(paths)).select(read_changes(paths)))
+    records = list(LastRecords(read_changes(paths)).select(read_changes(paths)))
     found = {each.id: (each.title, each.abstract) if isinstance(each, Paper) else None for each in records}
     assert len(found) == len(records)
     return found
@@ -70,7 +70,7 @@ def test_the_highest_version_of_a_pubmed_article_counts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"2\.xml\.gz, record 3: a deletion without id; fix it or pass --skip-bad"):
         select(first, second)
     changes = list(read_changes([first, second], skip_bad=True))
-    assert list(LastRecords.of(changes).select(changes)) == [Deletion("7")]
+    assert list(LastRecords(changes).select(changes)) == [Deletion("7")]
     write_packed(first, pubmed_file([pubmed_article(7, "A", version) for version in ("2", "9" * 5000, "one", "")]))
     assert [each.place.version for each in read_changes(first) if each.place] == [2, None, None, None]
 
@@ -166,7 +166,7 @@ def test_the_records_that_count_are_those_of_a_dictionary(events: list[tuple[int
         papers = {version: each for version, each in versions.items() if isinstance(each, Paper)}
         chosen = max(papers or versions)
         wanted.add(versions[chosen].place)
-    last = LastRecords.of(records)
+    last = LastRecords(records)
     selected = list(last.select(records))
     assert [each.place for each in selected] == sorted(wanted, key=lambda place: place.record)
     assert last.papers == sum(isinstance(each, Paper) for each in selected)
@@ -175,7 +175,7 @@ def test_the_records_that_count_are_those_of_a_dictionary(events: list[tuple[int
 
 def test_an_input_that_changes_between_its_two_readings_is_refused() -> None:
     records = [Paper(id="a", title="A"), Deletion("b")]
-    last = LastRecords.of(records)
+    last = LastRecords(records)
     for other in (records[:1], [*records, Deletion("c")]):
         with pytest.raises(InputError, match="had 2 records when it was first read, and then"):
             list(last.select(other))

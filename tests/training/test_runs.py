@@ -436,7 +436,7 @@ WRONG = {
     ),
     "muon with an older torch": (["stages.0.optimizer.name=muon"], "optimizer muon needs torch 2.9 or newer"),
     "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),
-    "a broken dev file": (["stages.0.sources.0.dev=broken.jsonl"], "broken.jsonl, line 2: not JSON"),
+    "a broken dev file": (["stages.0.sources.0.dev=broken.jsonl"], "broken.jsonl, line 2: not valid JSON"),
     "a compressed source": (["stages.0.sources.0.file=packed.jsonl"], "compressed"),
     "facets that the method has not": (
         ["stages.0.objective={name = 'facets'}"],

@@ -185,7 +185,7 @@ class DuplicateFinder:
         """Return what tells the paper at a position apart."""
         row = self._rows[len(COLUMNS) * position : len(COLUMNS) * (position + 1)]
         ids = tuple(0 if id in self._containers else id for id in row[1 : 1 + len(PAPER_ID_SYSTEMS)])
-        return PaperIdentity(ids, *row[1 + len(PAPER_ID_SYSTEMS) :])
+        return PaperIdentity._make((ids, *row[1 + len(PAPER_ID_SYSTEMS) :]))
 
     def _place(self, position: int) -> Place | None:
         record, line = self._places[2 * position : 2 * position + 2]
