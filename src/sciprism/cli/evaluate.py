@@ -38,7 +38,9 @@ class TaskChoice:
     tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
     task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
     quick: Annotated[bool, "Only the suite's quick view, for development."] = False
-    solver: Annotated[str, "What fits linear probes: sciprism or sklearn."] = "sciprism"
+    solver: Annotated[
+        str, "What fits linear probes, in place of what the suite states: exact, published, intercept, sklearn."
+    ] = ""
     grid: Annotated[
         tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
     ] = ()
@@ -60,7 +62,7 @@ class TaskChoice:
                 raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
         name = f"{self.suite.partition('/')[0]}/quick" if self.quick else self.suite
         selected = select_tasks(Path(self.tasks) if self.tasks else name, list(self.task))
-        return configure_tasks(selected, cast("SolverName", self.solver), values)
+        return configure_tasks(selected, cast("SolverName | None", self.solver or None), values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

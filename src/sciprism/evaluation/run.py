@@ -166,14 +166,14 @@ def select_tasks(wanted: TaskName | Sequence[TaskName], only: Sequence[str] = ()
 
 
 def configure_tasks(
-    selected: Sequence[SelectedTasks], solver: SolverName, grid: Mapping[str, Sequence[float]]
+    selected: Sequence[SelectedTasks], solver: SolverName | None, grid: Mapping[str, Sequence[float]]
 ) -> list[SelectedTasks]:
     """Return the tasks with another solver of linear probes or grid of fine-tuning, where they have any."""
 
     def configure(task: Task) -> Task:
         protocol: Any = task.protocol
         if isinstance(protocol, ProbeProtocol):
-            return replace(task, protocol=replace(protocol, solver=solver))
+            return replace(task, protocol=replace(protocol, solver=solver or protocol.solver))
         if grid and isinstance(getattr(protocol, "tuning", None), Tuning):
             return replace(task, protocol=replace(protocol, tuning=protocol.tuning.with_grid(grid)))
         return task

@@ -7,7 +7,8 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 
 import sciprism.probes.features as inputs
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
-from sciprism.errors import InputError
+from sciprism.errors import InputError, import_extra
 from sciprism.parallel import map_threads
 from sciprism.probes.solver import (
     LOSSES,
@@ -31,7 +32,7 @@ from sciprism.probes.solver import (
     split_intercept,
 )
 
-SolverName = Literal["sciprism", "sklearn"]
+SolverName = Literal["exact", "published", "intercept", "sklearn"]
 MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
 MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one
 
@@ -43,8 +44,11 @@ class ProbeSettings:
     loss: "squared_hinge" or "hinge" for classes and labels, "epsilon_insensitive" (epsilon 0) for real
     targets. grid: values of C, chosen by the mean over the folds of the accuracy, or R2 of real targets.
     intercept: False for the published numbers of SciDocs and SciRepEval, True for scikit-learn's default.
-    tolerance: relative duality gap at which a problem counts as solved. solver: "sklearn" runs scikit-learn's
-    GridSearchCV instead; only it uses seed and iterations (its max_iter).
+    tolerance: relative duality gap at which a problem counts as solved. solver: "exact" is ours. "published" is
+    that of SciRepEval's tables: `PublishedRegression` for values; for classes and labels it agrees with "exact", which
+    is used. "sklearn" runs scikit-learn's estimators, "intercept" the same with an intercept, as SciRepEval's code
+    does where its first choice of a library is missing. All but "exact" run GridSearchCV; only they use seed and
+    iterations (max_iter).
     """
 
     loss: LossName = "squared_hinge"
@@ -52,7 +56,7 @@ class ProbeSettings:
     folds: int = 3
     intercept: bool = False
     tolerance: float = TOLERANCE
-    solver: SolverName = "sciprism"
+    solver: SolverName = "exact"
     seed: int = 42
     iterations: int = 1000
 
@@ -61,8 +65,8 @@ class ProbeSettings:
             raise InputError(f"unknown loss {self.loss!r}; known: {', '.join(LOSSES)}")
         if not self.grid or not all(0 < c < float("inf") for c in self.grid):
             raise InputError(f"the grid of C is {self.grid}; give numbers above 0")
-        if self.solver not in ("sciprism", "sklearn"):
-            raise InputError(f"unknown solver {self.solver!r}; known: sciprism, sklearn")
+        if self.solver not in get_args(SolverName):
+            raise InputError(f"unknown solver {self.solver!r}; known: {', '.join(get_args(SolverName))}")
         if self.folds < 2:
             raise InputError(f"{self.folds} folds; give at least 2")
         if not 0 < self.tolerance < 1:
@@ -100,7 +104,7 @@ def grid_search(
     checked = inputs.read_targets(targets, len(rows), LOSSES[settings.loss].margins)
     folds = inputs.assign_folds(checked, settings.folds)
     notes = _describe_problems(checked, folds)
-    if settings.solver == "sklearn":
+    if settings.solver != "exact" and not (settings.solver == "published" and LOSSES[settings.loss].margins):
         return _search_with_sklearn(rows, checked, settings, notes)
     search = _CrossValidation(rows, checked, folds, settings)
     weights = search.validate()
@@ -233,9 +237,16 @@ def _search_with_sklearn(
     from sklearn.svm import LinearSVC, LinearSVR
 
     margins = LOSSES[settings.loss].margins
-    model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
-    options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}
-    model.set_params(loss=settings.loss, dual="auto", **options)
+    if settings.solver == "published":
+        with import_extra("bench", "the published solver of numbers"):
+            from sciprism.probes.published import PublishedRegression
+
+        model: Any = PublishedRegression(random_state=settings.seed)
+    else:
+        model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
+        intercept = settings.intercept or settings.solver == "intercept"
+        options = {"fit_intercept": intercept, "max_iter": settings.iterations, "random_state": settings.seed}
+        model.set_params(loss=settings.loss, dual="auto", **options)
     grid, scoring = {"C": list(settings.grid)}, "accuracy" if margins else "r2"
     groups, constant = targets.groups(), set(targets.constant().tolist())
     vectors = np.zeros((len(targets.columns), features.shape[1]))

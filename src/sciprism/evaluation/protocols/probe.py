@@ -76,7 +76,7 @@ class ProbeProtocol:
     intercept: bool = False
     standardize_targets: bool = False
     few_shot: tuple[FewShot, ...] = ()
-    solver: SolverName = "sciprism"
+    solver: SolverName = "exact"
 
     def __post_init__(self) -> None:
         if not self._named or len({*self._named}) < len(self._named):
@@ -130,6 +130,11 @@ class ProbeProtocol:
         )
 
 
+def _by_number(name: str) -> tuple[float, str]:
+    """Return what sorts labels: numbers by their value (SciRepEval's fields of study), before names."""
+    return (int(name), "") if name.isdecimal() else (np.inf, name)
+
+
 def _few_name(metric: str, few: FewShot) -> str:
     return f"{metric} {few.size}-shot"
 
@@ -153,7 +158,7 @@ class _Problem:
         self.names: tuple[str, ...] = ()
         several = [labels for labels in data.targets if isinstance(labels, tuple)]
         if several:
-            self.names = tuple(sorted({name for labels in several for name in labels}))
+            self.names = tuple(sorted({name for labels in several for name in labels}, key=_by_number))
             columns = {name: i for i, name in enumerate(self.names)}
             self.targets: NDArray[Any] = np.zeros((len(several), len(self.names)), np.int64)
             for row, labels in enumerate(several):
@@ -269,15 +274,18 @@ class _Problem:
         return [probe.predict(self.vectors[self.data.test]) for probe in probes]
 
     def predict_few_per_label(self, few: FewShot, seed: int) -> list[NDArray[Any]]:
-        """Train on `size` rows of each label, sampled without replacement (SciRepEval's FoS)."""
+        """Train on `size` rows of each label, sampled without replacement (SciRepEval's FoS).
+
+        The folds are not shuffled, so the order of the rows counts: it is that of a set, as in the authors' code.
+        """
         predictions = []
         for number in range(few.iterations):
             random = np.random.RandomState(SEED + seed + number)
-            rows: set[int] = set()
+            drawn: set[int] = set()
             for column in self.targets[self.data.train].T:
-                positive = self.data.train[column == 1]
-                rows.update(random.choice(positive, min(few.size, len(positive)), replace=False).tolist())
-            predictions.append(self.predict_test(np.array(sorted(rows)), note=False))
+                positive = np.flatnonzero(column)
+                drawn.update(random.choice(positive, min(few.size, len(positive)), replace=False).tolist())
+            predictions.append(self.predict_test(self.data.train[list(drawn)], note=False))
         return predictions
 
     def item_scores(self, metric: Metric, runs: Sequence[NDArray[Any]]) -> ItemScores:
