@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.svm import LinearSVC
 
 from sciprism.errors import InputError
 from sciprism.probes import fit, fit_probes, fit_subsets, grid
@@ -182,6 +183,18 @@ def test_worked_by_hand() -> None:
         found = fit(one, target, loss=loss, cost=1.0, intercept=False, tolerance=1e-9)
         assert found.vectors[0, 0] == pytest.approx(weight, abs=1e-5)
         assert found.intercepts[0] == 0
+
+
+def test_probes_of_subsets_predict_what_scikit_learns_do() -> None:
+    """Vectors that share most of their direction, as encoders give them: near ties are decided alike."""
+    draw = np.random.RandomState(0)
+    classes, centres = draw.randint(0, 20, 3000), draw.randn(20, 384)
+    features = centres[classes] * 0.18 + draw.randn(3000, 384) + 1.5 * draw.randn(384)
+    features = (features / np.linalg.norm(features, axis=1, keepdims=True)).astype(np.float32)
+    subsets = [draw.choice(2000, 64, replace=False) for _ in range(4)]
+    for probe, rows in zip(fit_probes(features, classes, subsets), subsets, strict=True):
+        model = LinearSVC(fit_intercept=False, tol=1e-10, max_iter=10**6).fit(features[rows], classes[rows])
+        np.testing.assert_array_equal(probe.predict(features[2000:]), model.predict(features[2000:]))
 
 
 def test_probes_of_subsets_never_predict_a_class_they_did_not_see() -> None:

@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -34,6 +33,7 @@ from sciprism.probes.solver import (
 
 SolverName = Literal["exact", "published", "intercept", "sklearn"]
 MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
+SUBSET_TOLERANCE = 1e-7  # few rows leave many papers near a tie, which scikit-learn's solution decides
 MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one
 
 
@@ -325,8 +325,10 @@ def fit_subsets(
         zeros = np.zeros((len(subsets), count))
         vectors = np.zeros((*zeros.shape, features.shape[1]))
         whole = Weights(vectors, zeros, np.full_like(zeros, np.inf))
-    for i in np.flatnonzero((whole.gaps > TOLERANCE).any(axis=1)):
-        one = fit(features, signs, loss=loss, cost=cost, intercept=intercept, rows=subsets[int(i)])
+    for i in np.flatnonzero((whole.gaps > SUBSET_TOLERANCE).any(axis=1)):
+        one = fit(
+            features, signs, loss=loss, cost=cost, intercept=intercept, rows=subsets[int(i)], tolerance=SUBSET_TOLERANCE
+        )
         whole.vectors[i], whole.intercepts[i], whole.gaps[i] = one.vectors, one.intercepts, one.gaps
     return whole
 
@@ -340,21 +342,19 @@ def _fit_stacked(
     intercept: bool,
 ) -> Weights:
     """Solve subsets together; shorter ones are padded with zero rows, which change nothing."""
-    # few rows often leave no loss, where a corner needs more digits than single precision has
-    dtype = torch.double if loss.cornered else torch.float32
     count = targets.shape[1]
     longest = max(map(len, subsets))
     rows = torch.zeros(len(subsets), longest, features.shape[1] + intercept)
-    columns = torch.zeros(len(subsets), count, longest, dtype=dtype)
+    columns = torch.zeros(len(subsets), count, longest, dtype=torch.double)
     for i, subset in enumerate(subsets):
         rows[i, : len(subset)] = inputs.add_constant_column(features[subset], intercept)
         columns[i, :, : len(subset)] = torch.from_numpy(targets[subset].T.copy())
     back, spectrum = inputs.row_space(rows)
-    rotated = (back * spectrum[:, None, :]).to(dtype).repeat_interleave(count, 0)
-    start = torch.zeros(len(rotated), longest, dtype=dtype)
+    rotated = (back * spectrum[:, None, :]).double().repeat_interleave(count, 0)
+    start = torch.zeros(len(rotated), longest, dtype=torch.double)
     block = SlackBlock(loss, inputs.PerProblemRows(rotated), torch.arange(len(rotated)), columns.flatten(0, 1), start)
-    spectra, costs = spectrum.to(dtype).repeat_interleave(count, 0), check_costs(cost, len(rotated))
-    solution = Descent(loss, [block], start, costs=costs, spectrum=spectra, rows=longest).solve(TOLERANCE)
+    spectra, costs = spectrum.double().repeat_interleave(count, 0), check_costs(cost, len(rotated))
+    solution = Descent(loss, [block], start, costs=costs, spectrum=spectra, rows=longest).solve(SUBSET_TOLERANCE)
     whole = (solution.weights.view(len(subsets), count, -1).double() @ back.mT) @ rows.double()
     return split_intercept(whole.flatten(0, 1), solution.gaps, intercept).shaped(len(subsets), count)
 
