@@ -9,11 +9,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.probes import ProbeSettings, grid_search
-<<<<<<< HEAD
-=======
-from sciprism.probes.features import plain_folds, stratified_folds
 from sciprism.probes.published import PublishedRegression
->>>>>>> 7ad5d755 (Numbers of SciRepEval are fitted by the solver of the published tables; few-shot samples are the authors')
 
 GRID = (1e-3, 1e-1, 10.0)
 

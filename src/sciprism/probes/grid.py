@@ -184,7 +184,10 @@ class _CrossValidation:
 def _scores(targets: inputs.ProbeTargets, group: Integers, held_out: NDArray[np.bool_], decisions: Doubles) -> Doubles:
     """Score the decisions (C, n, k) of one group on one held-out fold -> (C,)."""
     if targets.kind == "values":
-        return r2(targets.truth[held_out][:, group[0]], decisions[:, :, 0])
+        from sklearn.metrics import r2_score
+
+        truth = targets.truth[held_out][:, group[0]]
+        return np.array([r2_score(truth, guesses) for guesses in decisions[:, :, 0]])
     truth = targets.truth if targets.kind == "classes" else targets.truth[:, group[0]].astype(np.int64)
     seen = np.unique(truth[~held_out])
     if len(seen) < 2:
@@ -194,15 +197,6 @@ def _scores(targets: inputs.ProbeTargets, group: Integers, held_out: NDArray[np.
         decisions[:, :, unseen] = -np.inf
     means: Doubles = (inputs.choose_classes(decisions) == truth[held_out]).mean(axis=1)
     return means
-
-
-def r2(truth: Doubles, guesses: Doubles) -> Doubles:
-    """Return R2 of guesses (C, n) of truth (n,) -> (C,); 1 or 0 where the truth is constant."""
-    errors = ((guesses - truth) ** 2).sum(axis=1)
-    spread = ((truth - truth.mean()) ** 2).sum()
-    if spread == 0:
-        return np.where(errors == 0, 1.0, 0.0)
-    return np.asarray(1 - errors / spread)
 
 
 def _describe_problems(targets: inputs.ProbeTargets, folds: Integers) -> tuple[str, ...]:

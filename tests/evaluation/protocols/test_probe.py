@@ -59,18 +59,6 @@ def test_classes_as_scikit_learn_finds_them(tmp_path, intercept):
     assert outcome.details["intercept"] is intercept and outcome.details["solver"] == "exact"
 
 
-<<<<<<< HEAD
-=======
-def test_the_two_solvers_agree(tmp_path):
-    vectors, labels = build_labelled(seed=4)
-    data = labelled(vectors, [str(label) for label in labels])
-    ours, theirs = (
-        ProbeProtocol(solver=solver).evaluate(data, build_system(tmp_path, 4), VIEW) for solver in ("exact", "sklearn")
-    )
-    assert estimate(ours.item_scores["f1_macro"]) == pytest.approx(estimate(theirs.item_scores["f1_macro"]), abs=0.002)
-
-
->>>>>>> 7ad5d755 (Numbers of SciRepEval are fitted by the solver of the published tables; few-shot samples are the authors')
 def test_years_need_an_intercept_and_standardized_targets(tmp_path):
     """Years near 2000 on vectors of length 1: a line through the origin cannot reach them."""
     draw = np.random.default_rng(0)
