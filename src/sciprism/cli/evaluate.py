@@ -38,9 +38,7 @@ class TaskChoice:
     tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
     task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
     quick: Annotated[bool, "Only the suite's quick view, for development."] = False
-    solver: Annotated[
-        str, "What fits linear probes, in place of what the suite states: exact, published, intercept, sklearn."
-    ] = ""
+    solver: Annotated[str, "Fits probes in place of the suite's: exact, published, intercept or sklearn."] = ""
     grid: Annotated[
         tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
     ] = ()

@@ -130,11 +130,6 @@ class ProbeProtocol:
         )
 
 
-def _by_number(name: str) -> tuple[float, str]:
-    """Return what sorts labels: numbers by their value (SciRepEval's fields of study), before names."""
-    return (int(name), "") if name.isdecimal() else (np.inf, name)
-
-
 def _few_name(metric: str, few: FewShot) -> str:
     return f"{metric} {few.size}-shot"
 
@@ -158,7 +153,9 @@ class _Problem:
         self.names: tuple[str, ...] = ()
         several = [labels for labels in data.targets if isinstance(labels, tuple)]
         if several:
-            self.names = tuple(sorted({name for labels in several for name in labels}, key=_by_number))
+            found = {name for labels in several for name in labels}
+            # numbers by their value, as SciRepEval orders its fields of study
+            self.names = tuple(sorted(found, key=lambda name: (int(name) if name.isdecimal() else np.inf, name)))
             columns = {name: i for i, name in enumerate(self.names)}
             self.targets: NDArray[Any] = np.zeros((len(several), len(self.names)), np.int64)
             for row, labels in enumerate(several):
@@ -225,11 +222,10 @@ class _Problem:
         names = np.unique(groups[test])
         member = groups[test][:, None] == names
         labelled, predicted = gold[:, None] & member, (scores > 0)[:, None] & member
-        labels = [str(name) for name in names]
         return {
             metric: self._rank_groups(ids, gold, scores, groups[test])
             if metric == "average_precision"
-            else score_label_sets(tuple(ids.tolist()), labelled, predicted, "f1_macro", labels=labels)
+            else score_label_sets(tuple(ids.tolist()), labelled, predicted, "f1_macro", labels=names.tolist())
             for metric in metrics
         }
 
