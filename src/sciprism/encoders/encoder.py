@@ -115,7 +115,7 @@ class Encoder:
     ) -> None:
         overrides = {"pooling": pooling, "max_length": max_length}
         folder = self._open(name, overrides, "float32" if precision == precisions.AUTO else precision, device)
-        self.options = {key: value for key, value in overrides.items() if value is not None}
+        self.options |= {key: value for key, value in overrides.items() if value is not None}
         if precision == precisions.AUTO:
             self._use_fastest_precision()
         if self.precision != "float32":
@@ -184,14 +184,6 @@ class Encoder:
             encoder._open(backbone, changes, precision, device)
         return encoder
 
-    def _open(self, name: str | Path | None, changes: Mapping[str, Any], precision: str, device: str | None) -> Path:
-        """Become the model of a name, with changed settings; return its folder."""
-        full_name, folder = resolve(str(name) if name is not None else None)
-        parts = folders.ModelFolder(folder, changes, full_name)
-        self._become(parts.model, parts.tokenizer, parts.settings, full_name, precision, device)
-        self.ignored, self.provenance, self.folder = parts.ignored, parts.provenance, folder
-        return folder
-
     def _become(
         self,
         model: Transformer,
@@ -216,6 +208,14 @@ class Encoder:
                 parameter.requires_grad_(False)
         model.eval()
         self.to(device)
+
+    def _open(self, name: str | Path | None, changes: Mapping[str, Any], precision: str, device: str | None) -> Path:
+        """Become the model of a name, with changed settings; return its folder."""
+        full_name, folder = resolve(str(name) if name is not None else None)
+        parts = folders.ModelFolder(folder, changes, full_name)
+        self._become(parts.model, parts.tokenizer, parts.settings, full_name, precision, device)
+        self.ignored, self.provenance, self.folder = parts.ignored, parts.provenance, folder
+        return folder
 
     @overload
     def encode(

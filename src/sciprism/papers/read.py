@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sciprism.papers.readers.registry import FileFormat
 
 Record = TypeVar("Record", Paper, Label)
-Finished: TypeAlias = Record | Deletion | BadRecord | None
+Finished: TypeAlias = Record | Deletion | BadRecord
 
 MAX_DETAILED = 1000  # skipped records that are kept with their reasons; all are counted
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")

@@ -262,12 +262,12 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     for name, part in parts.items():
         domains = {"domains": part.table.to_json()}
         record[name] = folder.describe(f"{name}.jsonl") | part.report.to_json() | domains
-    reports, seconds = {name: part.report.dropped for name, part in parts.items()}, time.monotonic() - began
+    by_part, seconds = {name: part.report.dropped for name, part in parts.items()}, time.monotonic() - began
     done = f"{papers:,} papers and {citations:,} citations in {seconds:,.0f} s, {papers / seconds:,.0f} papers/s"
     return Preparation(
         files=folder.counts,
         record=folder.write_manifest(REPORT, record | {"data": sources.provenance()}),
-        dropped={"papers and citations": dropped, **reports, "papers of tests": sources.excluded.dropped},
+        dropped={"papers and citations": dropped, **by_part, "papers of tests": sources.excluded.dropped},
         read=[*sources.reader.report.files, *sources.excluded.report.files],
         tables=[part.table.count_table(name) for name, part in parts.items()],
         notes=[done],

@@ -46,7 +46,7 @@ class PublishedRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.asarray(X, np.float64) @ self.coef_)
 
 
-@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@numba.njit(error_model="numpy")
 def _descend(
     rows: Doubles, values: Doubles, squares: Doubles, order: Integers, weights: Doubles, alpha: Doubles, cost: float
 ) -> float:

@@ -182,7 +182,7 @@ class StoredCollection:
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
-        return self.read_rows(space, np.array([row])).block(0, 1)[0]
+        return np.asarray(self.read_rows(space, np.array([row])).block(0, 1)[0])
 
     def read_rows(self, space: str, rows: NDArray[np.integer]) -> shard_files.Matrix:
         """Return a copy of some rows in their stored precision, in the order given."""

@@ -228,7 +228,7 @@ def list_conditions(filter: Filter) -> Iterator[tuple[str, Filter, str]]:
         ("authors", filter.author, "the author {!r}"),
     ):
         if value:
-            yield column, Filter(**{column.rstrip("s"): value}), what.format(value)
+            yield column, Filter(**{column.rstrip("s"): value}), what.format(value)  # type: ignore[arg-type]
 
 
 def _passes(collection: StoredCollection, filter: Filter) -> bool:

@@ -73,7 +73,7 @@ class JointStep(Step):
         encoder_pass.backward()
         values = total.tolist()  # now: the host would wait for the device before
         if self.processes.count == 1:
-            return values  # type: ignore[no-any-return]
+            return values
         by_batch = zip(pairs, values, strict=True)
         return [loss if learner.gathers else self.processes.sum(loss) for (learner, _), loss in by_batch]
 

@@ -204,8 +204,8 @@ class CustomMentions:
         if not any(splits.values()):
             parts = split_by_hash(dict.fromkeys(splits, ""), self.draw_seed)
             rest = dict.fromkeys((block for block in splits if parts[block] != "test"), "")
-            dev = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
-            parts |= dict.fromkeys(dev, "dev")
+            drawn = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
+            parts |= dict.fromkeys(drawn, "dev")
             for block, part in parts.items():
                 dropped.add(f"no split: {part} block sampled by a hash of its name", block)
         train, dev, test = (frozenset(block for block in parts if parts[block] == part) for part in PARTS)

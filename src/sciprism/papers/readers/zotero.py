@@ -272,7 +272,7 @@ def _build_rdf_paper(item: Element, containers: list[Element], collections: list
     address, ids = item.get(_ABOUT, ""), _collect_ids(item, containers)
     is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
     groups = (item.find(_expand(path)) for path in _PEOPLE)
-    people = next((group for group in groups if group is not None), [])
+    people: Any = next((group for group in groups if group is not None), [])
     names = (
         " ".join(filter(None, (text_of(who, _expand(part)) for part in _PARTS)))
         for group in people

@@ -274,8 +274,8 @@ def _build_ads(row: Any) -> Document:
         return " ".join(list_texts(row.get(key)))
 
     arxiv = [name[6:] for name in list_texts(row.get("identifier")) if name.lower().startswith("arxiv:")]
-    ids = {"doi": list_texts(row.get("doi")), "arxiv": arxiv[-1:]}
-    ids = {system: listed[0] for system, listed in ids.items() if listed}
+    listed = {"doi": list_texts(row.get("doi")), "arxiv": arxiv[-1:]}
+    ids = {system: names[0] for system, names in listed.items() if names}
     paper = clean_paper(Paper(id=row["bibcode"], title=text("title"), abstract=text("abstract"), ids=ids))
     return build_document(
         paper,

@@ -55,7 +55,7 @@ def write_page(
     *texts_of, years, venues, fields = zip(*_read_rows(stored, drawn.rows[shown], address), strict=True)
     numbers = _pack_numbers(drawn, shown, np.array(years), venues, fields)
     for length in ABSTRACTS:
-        texts_of[-1] = [_cut(text, length) for text in texts_of[-1]]
+        texts_of[-1] = tuple(_cut(text, length) for text in texts_of[-1])
         texts = _compress("\0".join(map("\n".join, texts_of)).encode("utf-8", "replace"))  # columns of lines
         if len(numbers) + len(texts) < PAGE_BYTES - 1_000_000:
             break

@@ -106,8 +106,8 @@ def match(
         encoder = load_match_encoder(encoder, stored)
         own, profiles = build_profiles(people, year=year, half_life=settings.half_life)
         parts = {"submissions": papers, "reviewers' papers": own}
-        vectors = encode_papers(encoder, parts, stored, progress).values()
-        scorer = ExpertiseScorer(*vectors, profiles, parse_scoring(settings.scoring))
+        submitted, vectors = encode_papers(encoder, parts, stored, progress).values()
+        scorer = ExpertiseScorer(submitted, vectors, profiles, parse_scoring(settings.scoring))
         scores = PairScores(scorer.score_all(progress), explain=partial(scorer.find_nearest, own))
         versions = described["counts"]["papers of reviewers"] - sum(len(profile.rows) for profile in profiles)
         described["counts"]["papers listed in several versions"] = versions
