@@ -53,8 +53,8 @@ def test_the_parts_of_a_killed_node_are_embedded_by_another(nodes: Any, files: l
     lost = nodes.add_node(num_cpus=1, object_store_memory=80 << 20)
     folder, killed = tmp_path / "parts", []
 
-    def kill(done: int, parts: int) -> None:
-        if not killed and len(list(folder.glob("*/manifest.json"))) >= 3 and done < parts:
+    def kill(_work: str, _unit: str, done: int, parts: int | None) -> None:
+        if not killed and len(list(folder.glob("*/manifest.json"))) >= 3 and done < (parts or 0):
             nodes.remove_node(lost, allow_graceful=False)
             killed.append(done)
 

@@ -96,7 +96,7 @@ Test = Callable[[str, str, Systems], bool]  # of the id, the title and other sys
 def _test_ids(text: str) -> dict[str, Test]:
     """Return what a text may be an identifier of, and which papers have it."""
     tests: dict[str, Test] = {}
-    for system, value in identity.read_ids(text).items():
+    for system, value in (identity.read_ids(text) if any(map(str.isdigit, text)) else {}).items():
         ids = {(system, value)} | ({("doi", identity.ARXIV_DOI + value)} if system == "arxiv" else set())
         tests[f"the {IDENTIFIERS.get(system, system)} {value!r}"] = partial(_has_id, ids)
     return tests
