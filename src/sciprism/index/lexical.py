@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
-from sciprism.index.build_record import RECORD_NAME, IndexChecks, delete_record, write_record
+from sciprism.index.build_record import IndexChecks, delete_record, write_record
 from sciprism.papers.cleaning import fold_text
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
@@ -212,11 +212,6 @@ def join_text(title: str, abstract: str) -> str:
     return f"{title} {abstract}"
 
 
-def is_built(collection: StoredCollection) -> bool:
-    """Return whether a collection has a lexical index, even one that is out of date."""
-    return (_index_folder(collection) / RECORD_NAME).is_file()
-
-
 def read_settings(collection: StoredCollection) -> dict[str, str | int | float]:
     """Return the settings of the index; InputError where there is none, or it is out of date."""
     return _open_checks(collection).settings
@@ -231,14 +226,6 @@ def find_rows(collection: StoredCollection, word: str) -> NDArray[np.bool_]:
         postings.check([token])
         has_word[index.scores["indices"][starts[token] : starts[token + 1]]] = True
     return has_word
-
-
-def read_vocabulary(collection: StoredCollection) -> tuple[list[str], NDArray[np.integer]]:
-    """Return the words of the index, and how many papers have each."""
-    index, _ = _load_index(collection)
-    counts = np.diff(index.scores["indptr"])
-    tokens = {word: token for word, token in index.vocab_dict.items() if token < len(counts)}
-    return list(tokens), counts[np.fromiter(tokens.values(), np.int64, len(tokens))]
 
 
 def _top_rows(scores: Floats, k: int) -> Rows:

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from hypothesis import strategies as st
 
 from evidence.claim import ClaimQuestion, ContrastSide, ScoreContrast
 from evidence.claims import claims, settings
@@ -44,9 +43,6 @@ SMALLER, NONE = "smaller than the paper's", "no difference seen"
 )
 def test_an_interval_decides(low, high, direction, margin, figure, said):
     assert decide((low, high), direction, margin=margin, figure=figure) == said
-
-
-EDGE = st.floats(-1, 1)
 
 
 def test_questions_and_claims_combine():

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-from hypothesis import strategies as st
 
 from build_data import lines, paper
 from sciprism.errors import InputError
@@ -187,19 +186,3 @@ def test_a_broken_search_is_named(context, row, reason):
     lines(context.raw / "scirepeval/search/train.jsonl", [row])
     with pytest.raises(InputError, match=f"train.jsonl, line 1.*{reason}"):
         write_search_lists(context)
-
-
-ids = st.sampled_from([str(i) for i in range(8)])
-paper_lists = st.lists(
-    st.fixed_dictionaries(
-        {
-            "paper": ids,
-            "label": st.lists(st.sampled_from(["11", "12", "13", "77"]), max_size=3),
-            "reference": st.lists(ids, max_size=3),
-            "author": st.lists(st.sampled_from("xyz"), max_size=2),
-            "venue": st.sampled_from(["", "v", "w"]),
-        }
-    ),
-    max_size=12,
-    unique_by=lambda row: row["paper"],
-)
