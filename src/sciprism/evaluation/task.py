@@ -253,17 +253,19 @@ class Suite:
 
 
 def to_declaration(value: Any) -> Any:
-    """Return a declaration as JSON values, each dataclass with its name under the key ""."""
+    """Return a declaration as JSON values, each dataclass with its name under the key "".
+
+    The metadata of a field say what a value was called before it was renamed: its results still count.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        compared = {item.name: getattr(value, item.name) for item in fields(value) if item.compare}
+        stated = ((item, getattr(value, item.name)) for item in fields(value) if item.compare)
+        compared = {item.name: item.metadata.get(found, found) if item.metadata else found for item, found in stated}
         return {"": type(value).__name__} | {name: to_declaration(item) for name, item in compared.items()}
     if isinstance(value, Mapping):
         return {str(key): to_declaration(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_declaration(item) for item in value]
     if isinstance(value, frozenset | set):
         return sorted(to_declaration(item) for item in value)
-    return value
+    return [to_declaration(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 protocols: Registry[type[TaskProtocol]] = Registry("protocol")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -76,7 +76,7 @@ class ProbeProtocol:
     intercept: bool = False
     standardize_targets: bool = False
     few_shot: tuple[FewShot, ...] = ()
-    solver: SolverName = "exact"
+    solver: SolverName = field(default="exact", metadata={"exact": "sciprism"})
 
     def __post_init__(self) -> None:
         if not self._named or len({*self._named}) < len(self._named):
