@@ -246,7 +246,7 @@ def modules_after(code: str) -> set[str]:
 
 @pytest.mark.parametrize("code", ["import sciprism", "import sciprism.cli.main"])
 def test_importing_is_cheap(code):
-    heavy = {"torch", "numpy", "pyarrow", "tokenizers", "rdflib", "bibtexparser", "huggingface_hub", "rich"}
+    heavy = {"torch", "numpy", "pyarrow", "tokenizers", "rdflib", "huggingface_hub", "rich"}
     assert not (modules_after(code) - modules_after("import typer")) & heavy
 
 

@@ -1,56 +1,44 @@
-"""BibTeX and BibLaTeX.
-
-Files are split into entries here; bibtexparser parses each.
-"""
+"""BibTeX and BibLaTeX."""
 
 from __future__ import annotations
 
-import logging
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from importlib.resources import files
-from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import (
-    find_noted_ids,
-    find_retraction,
-    find_year,
-    split_keywords,
-    split_outside_braces,
-)
+from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_outside_braces
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-_OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
-_TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?$")
-# An entry whose line goes on without its brace. Other words after an @ are text between entries.
-_UNOPENED = re.compile(
-    r"\s*@\s*(?:article|book|booklet|collection|conference|dataset|inbook|incollection|inproceedings|manual"
+# An entry with its opening brace, or, at the start of a line, one of a known type without it. Other words after an @
+# are text between entries.
+_ENTRY = re.compile(
+    r"(?<![\w.])@\s*(?P<type>[A-Za-z][\w-]*)\s*(?P<bracket>[{(])"
+    r"|^[^\S\n]*@\s*(?:article|book|booklet|collection|conference|dataset|inbook|incollection|inproceedings|manual"
     r"|mastersthesis|misc|online|patent|phdthesis|proceedings|report|software|techreport|thesis|unpublished)\b"
-    r"(?!\s*(?:[{(]|$))",
-    re.IGNORECASE,
+    r"(?!\s*[{(])",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BRACE = re.compile(r"(?<!\\)[{}]")
-_IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
+_TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?\Z")  # at the end of a file
 # At the start of a line this opens an entry even if the one before it is not closed.
-_NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
+_NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*[{(][^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
+_COMMENT = re.compile(r"\s*@\s*comment\s*\{", re.IGNORECASE)
 _RECOGNIZED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
-_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
+_MARKS = {mark: re.compile(rf'(?<!\\)[{{}}"{mark}]') for mark in ',#}")'}
+_CLOSING = {"{": "}", "(": ")", '"': '"'}
 # Commands of AASTeX, with which NASA ADS exports journals: `journal = {\\apj}`.
 _JOURNAL = re.compile(r"\s*\{?\s*\\([a-z]+)\s*\}?\s*")
 _JOURNAL_NAMES = tomllib.loads((files(__package__) / "aastex_journals.toml").read_text(encoding="utf-8"))
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
-_AND = re.compile(" and ", re.IGNORECASE)
-_SPACE = re.compile(r"\s*")
-_COMMA = re.compile(r",")
-_BRACE_OR_QUOTE = re.compile(r"(?<!\\)[{}\"]")
+_AND, _COMMA = re.compile(" and ", re.IGNORECASE), re.compile(",")
 _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
@@ -62,124 +50,88 @@ def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
     The id is the citation key. What an entry leaves to its parent (`crossref`) it lacks: venue or year, whose absence
     is noticed.
     """
-    # The parser logs what it cannot read; here that is a BadRecord.
-    logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
     macros: dict[str, str] = {}
     number = size = 0
-    for block in _split_blocks(file):
-        if block.type == "string" and block.closed:
-            # `@string{name = value}`; the name of a malformed macro stays in the values.
-            name, _, value = block.text[block.text.index(block.bracket) + 1 : -1].partition("=")
+    for line, kind, body, fault in _split_entries(file):
+        if kind == "string" and not fault:  # `name = value`; the name of a malformed macro stays in the values
+            name, _, value = body.partition("=")
             try:
                 macros[name.strip().lower()] = text = _evaluate(name, value, macros)
             except OverflowError as error:
-                raise InputError(f"{file.path}, line {block.line}: {error}") from None
+                raise InputError(f"{file.path}, line {line}: {error}") from None
             except ValueError:
                 continue
             if (size := size + len(text)) > limit("record"):
-                raise InputError(f"{file.path}, line {block.line}: all macros hold {describe_excess('record')}")
-        if block.type in _NO_PAPERS and block.closed:
+                raise InputError(f"{file.path}, line {line}: all macros hold {describe_excess('record')}")
+        if kind in _NO_PAPERS and not fault:
             continue
         number += 1
-        file.record_line = block.line
+        file.record_line = line
         try:
-            yield _build_paper(_fields(block, macros))
+            yield BadRecord(number, line, fault) if fault else _build_paper(_read_fields(body, macros))
         except (ValueError, OverflowError) as error:
-            yield BadRecord(number, block.line, str(error))
+            yield BadRecord(number, line, str(error))
 
 
-@dataclass(slots=True)
-class _Block:
-    """One `@type{...}` while its lines are collected; `closed` after its last brace."""
-
-    line: int
-    type: str
-    bracket: str
-    lines: list[str] = field(default_factory=list)
-    size: int = 0
-    depth: int = 1
-    quoted: bool = False
-    closed: bool = False
-
-    @property
-    def text(self) -> str:
-        return f"@{self.type}{self.bracket}" + "\n".join(self.lines)
-
-    def add(self, text: str, start: int) -> int | None:
-        """Add the part of a line from `start` that belongs to the block; return its end, None while it is open."""
-        self.size += len(text) - start + LINE_SIZE
-        if not start and self.bracket == "{" and (closing := text.count("}")) < self.depth and "\\" not in text:
-            self.depth += text.count("{") - closing
-            self.lines.append(text)
-            return None
-        for match in (_BRACE if self.bracket == "{" else _IN_PARENTHESES).finditer(text, start):
-            if match[0] == "{":
-                self.depth += 1
-            elif match[0] == '"':
-                self.quoted ^= self.depth == 1
-            elif match[0] == "}" or (self.depth == 1 and not self.quoted):
-                self.depth -= 1
-            if not self.depth:
-                self.closed = True
-                self.lines.append(text[start : match.end()])
-                return match.end()
-        self.lines.append(text[start:])
-        return None
+def _split_entries(file: InputFile) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line, type and content of each entry, and what is wrong with it, else an empty text."""
+    unopened = "the type of an entry without its opening brace"
+    for line, text in _split_sections(file):
+        start = 0
+        while entry := _ENTRY.search(text, start):
+            number, start = line + text.count("\n", 0, entry.end()), entry.end()
+            if entry["type"] is None:
+                yield number, "", "", unopened
+                continue
+            end = next(_find_marks(text, _CLOSING[entry["bracket"]], start - 1), None)
+            fault = "the entry is never closed: a brace is missing, or the file is truncated" if end is None else ""
+            yield number, entry["type"].lower(), text[start:end], fault
+            start = len(text) if end is None else end + 1
+    if alone := _TYPE_ALONE.search(text, start):
+        yield line + text.count("\n", 0, alone.start()), "", "", unopened
 
 
-def _split_blocks(file: InputFile) -> Iterator[_Block]:
-    """Split the file at the braces; a new entry at the start of a line also ends an open one."""
-    block: _Block | None = None
-    waiting = ""  # a type whose brace may be in the next line
-    began, most = 0, limit("record")
+def _split_sections(file: InputFile) -> Iterator[tuple[int, str]]:
+    """Yield the text from the start of one entry to the next that begins a line, with its first line."""
+    lines, first, size, depth, most = list[str](), 1, 0, 0, limit("record")
     for line, text in file.lines():
-        if block is not None and block.type != "comment" and _NEXT_ENTRY.match(text):
-            yield block
-            block = None
-        joined = waiting + text
-        if block is None and _UNOPENED.match(joined):
-            yield _Block(began if waiting else line, "", "")
-            joined = text
-        waiting = ""
-        start: int | None = 0
-        while start is not None:
-            if block is None:
-                opening = _OPENING.search(joined, start)
-                if opening is None:
-                    waiting = "".join(alone[0].split()) if (alone := _TYPE_ALONE.search(joined, start)) else ""
-                    began = line if text.strip() else began
-                    break
-                block, start = _Block(line, opening[1].lower(), opening[2]), opening.end()
-            start = block.add(joined, start)
-            if start is not None:
-                yield block
-                block = None
-            elif block.size > most:
-                raise InputError(f"{file.path}, line {block.line}: {describe_excess('record')}")
-    if block is not None or waiting.strip():
-        yield block or _Block(began, "", "")
+        if depth > 0 or _COMMENT.match(text):  # entries inside of a comment are none
+            depth += text.count("{") - text.count("}")
+        elif _NEXT_ENTRY.match(text):
+            yield first, "\n".join(lines)
+            lines, first, size = [], line, 0
+        lines.append(text)
+        if (size := size + len(text) + LINE_SIZE) > most:
+            raise InputError(f"{file.path}, line {first}: {describe_excess('record')}")
+    yield first, "\n".join(lines)
 
 
-def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of an entry, and its key as `@`; raises ValueError for a malformed one."""
-    if not block.bracket:
-        raise ValueError("the type of an entry without its opening brace")
-    if not block.closed:
-        raise ValueError("the entry is never closed: a brace is missing, or the file is truncated")
-    from bibtexparser.entrypoint import parse_string
+def _find_marks(text: str, mark: str, start: int = 0) -> Iterator[int]:
+    """Yield the positions of a mark that is outside of braces and quotation marks, or ends the outermost."""
+    depth, quoted = 0, False
+    for match in _MARKS[mark].finditer(text, start):
+        depth += (match[0] == "{") - (match[0] == "}")
+        quoted ^= match[0] == '"' and not depth
+        if match[0] == mark and not (depth or quoted):
+            yield match.start()
 
-    library = parse_string(block.text, parse_stack=[])
-    entry: Any = library.entries[0] if library.entries else None
-    for failed in library.failed_blocks:
-        entry = failed.ignore_error_block  # of a duplicate field the first value counts
-        if entry is None:
-            reason = getattr(failed.error, "abort_reason", None) or str(failed.error)
-            raise ValueError(f"not BibTeX: {' '.join(reason.split())}")
-    if entry is None:
-        raise ValueError(f"not BibTeX: {block.text[:60]!r}")
-    fields, room = {"@": entry.key}, block.size + limit("macros")
-    for item in entry.fields:
-        fields.setdefault(item.key.lower(), text := _evaluate(item.key, item.value, macros))
+
+def _split(text: str, mark: str) -> list[str]:
+    """Split a text at the marks outside of braces and quotation marks."""
+    ends = [*_find_marks(text, mark), len(text)]
+    return [text[start:end] for start, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+
+
+def _read_fields(body: str, macros: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of an entry, of a repeated field the first, and its key as `@`."""
+    key, *parts = _split(body, ",")
+    key, parts = ("", [key, *parts]) if "=" in key else (key.strip(), parts)
+    fields, room = {"@": key}, len(body) + limit("macros")
+    for part in filter(str.strip, parts):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"not BibTeX: {part.strip()[:60]!r} is not `name = value`")
+        fields.setdefault(name.strip().lower(), text := _evaluate(name, value, macros))
         if (room := room - len(text)) < 0:
             raise ValueError(f"the entry has {describe_excess('macros')}")
     return fields
@@ -188,67 +140,42 @@ def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
 def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
     """Return the text of a value: braced, quoted, a number, a macro, or several of these joined by `#`."""
     raw = raw.strip()
-    inner = raw[1:-1]
-    if raw.startswith("{") and raw.endswith("}") and "{" not in inner and "}" not in inner:
-        return inner
-    pieces, start, room = list[str](), 0, max(limit("macros"), len(raw))
-    while True:
-        piece, start = _read_piece(raw, start, macros)
-        pieces.append(piece)
-        if (room := room - len(piece)) < 0:
-            raise OverflowError(f"field {name}: {describe_excess('macros')}")
-        start = _after_space(raw, start)
-        if start == len(raw):
-            return "".join(pieces)
-        if raw[start] != "#":
-            raise ValueError(f"field {name}: {raw[start : start + 40]!r} follows its value; is a comma missing?")
-        start = _after_space(raw, start + 1)
-
-
-def _after_space(text: str, start: int) -> int:
-    return space.end() if (space := _SPACE.match(text, start)) else start
-
-
-def _read_piece(raw: str, start: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """Return the text of the first piece of a value from `start`, and its end."""
-    if raw[start : start + 1] not in ("{", '"'):
-        end = raw.find("#", start) % (len(raw) + 1)
-        word = raw[start:end].strip()
-        return macros.get(word.lower(), word), end
-    depth = 0
-    for match in _BRACE_OR_QUOTE.finditer(raw, start):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0 and match.start() > start and (match[0] == "}") == (raw[start] == "{"):
-            return raw[start + 1 : match.start()], match.end()
-    return raw[start + 1 :], len(raw)
+    if raw.startswith("{") and raw.rfind("{") == 0 and raw.find("}") == len(raw) - 1:  # most are such, and soon read
+        return raw[1:-1]
+    texts, room = list[str](), max(limit("macros"), len(raw))
+    for piece in map(str.strip, _split(raw, "#")):
+        text, *rest = _split(piece, _CLOSING[piece[0]]) if piece[:1] in ("{", '"') else ("", "")
+        if rest != [""]:
+            follows = piece[len(text) + 1 :].strip()[:40]
+            raise ValueError(f"field {name.strip()}: {follows!r} follows its value; is a comma missing?")
+        texts.append(text[1:] if text else macros.get(piece.lower(), piece))
+        if (room := room - len(texts[-1])) < 0:
+            raise OverflowError(f"field {name.strip()}: {describe_excess('macros')}")
+    return "".join(texts)
 
 
 def _build_paper(fields: Mapping[str, str]) -> Paper:
-    def text(*names: str) -> str:
-        return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
+    def find(name: str) -> tuple[str, ...]:
+        return (decode_latex(fields[name]),) if fields.get(name) else ()
 
-    ids = _collect_ids(fields)
     command = _JOURNAL.fullmatch(fields.get("journal", ""))
     people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
-    title, subtitle = text("title", "maintitle"), text("subtitle")
-    authors = tuple(name for name in map(_join_name, people) if name and name != "others")
-    venue = (command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES)
-    year = find_year(fields.get("year", "")) or find_year(fields.get("date", ""))
-    retraction = find_retraction(fields.get("type", ""), fields.get("document_type", ""))
-    unfollowed = fields.get("crossref") and not (venue and year)
-    return Paper(
+    words = (*find("keywords"), *find("keyword"), *find("author_keywords"), "")
+    paper = build_listed_paper(
+        "bibtex",
+        find,
         id=fields["@"],
-        title=f"{title}: {subtitle}" if subtitle else title,
-        abstract=text("abstract"),
-        authors=authors,
-        venue=venue,
-        year=year,
-        keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
-        ids=ids,
-        volume=text("volume"),
-        issue=text("number", "issue"),
-        pages=text("pages", "eid", "articleno", "article-number", "art_number"),  # the last is Scopus's
-        notice=retraction or ("unfollowed crossref" if unfollowed else ""),
+        authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
+        keywords=split_keywords(words[0]),
+        ids=_collect_ids(fields),
+    )
+    journal = command and _JOURNAL_NAMES.get(command[1])
+    subtitle, paper = find("subtitle"), replace(paper, venue=journal or paper.venue)
+    unfollowed = fields.get("crossref") and not (paper.venue and paper.year)
+    return replace(
+        paper,
+        title=": ".join((paper.title, *subtitle)),
+        notice=paper.notice or ("unfollowed crossref" if unfollowed else ""),
     )
 
 
