@@ -177,7 +177,7 @@ class SpanInput(SplitInput):
 class Signatures:
     """Author mentions in blocks, and the blocks of train, dev and test.
 
-    source: the data set of each mention, where there are several.
+    source: the data set of each mention, where there are several. journals: of papers, by id, where apart from venues.
     """
 
     papers: Sequence[Paper]
@@ -186,6 +186,7 @@ class Signatures:
     dev: frozenset[str]
     test: frozenset[str]
     source: Sequence[str] | None = None
+    journals: Mapping[str, str] = field(default_factory=dict)
     dropped: DropReport = field(default_factory=DropReport)
 
 

@@ -59,7 +59,8 @@ def test_mentions_of_two_sources(home):
     assert list(data.source) == ["kisti"] * 3 + ["qian"] * 3
     assert [paper.id for paper in data.papers] == ["kisti:42", "kisti:7", "qian:42", "qian:7"]
     paper, mention = data.papers[0], data.signatures[0]
-    assert (paper.venue, paper.year, paper.references) == ("J", 2006, ("kisti:7",))
+    assert (paper.venue, paper.year, paper.references) == ("", 2006, ("kisti:7",))
+    assert data.journals["kisti:42"] == "J"
     assert (mention.name, mention.block, mention.author) == ("van Lee, Ann B", "kisti: a lee", "kisti:p")
     assert (mention.coauthors, mention.affiliations, mention.position) == (("Bo Kim",), ("X University",), 1)
     assert data.signatures[4].email == "ann@x" and data.signatures[4].paper == 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.papers.records import Paper, Signature
+from sciprism.uses.disambiguation import published_features as published
 from sciprism.uses.disambiguation.features import (
     FEATURES,
     BagMatrix,
@@ -141,3 +142,38 @@ def test_six_features_of_given_names():
 )
 def test_distances_of_first_names(one, other, column, expected):
     assert advanced_similarity(one, other)[column] == pytest.approx(expected, abs=1e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("bag", "one", "other", "expected"),
+    [
+        (published.word_ngrams, "The melting of glaciers in O'Neill Bay 2", "Melting glaciers of O'Neill Bay", 1.0),
+        (published.character_ngrams, "The melting of glaciers in O'Neill Bay 2", "Melting ice", 0.3125),
+        ("affiliation", "Department of Physics, University of Oslo", "Institute of Physics, Oslo University", 1.0),
+        ("affiliation", "Oslo University", "University of Bergen", 0.0),
+        ("venue", "Journal of Ice Research", "Sea Ice", 0.5),
+        ("venue", "Proceedings of Ice Sheets 2", "Ice Sheets", 1.0),
+        ("coauthors", "Ann O'Neill Bo Li", "Ann Neill", 0.857143),
+    ],
+)
+def test_published_bags_are_those_of_s2ands_code(bag, one, other, expected):
+    """The numbers are its own functions' (allenai/S2AND, text.py) on the same texts."""
+    if bag == "affiliation":
+        bags = [published.word_ngrams(text, published.AFFILIATION_STOP_WORDS) for text in (one, other)]
+    elif isinstance(bag, str):
+        words = published.VENUE_STOP_WORDS if bag == "venue" else None
+        bags = [published.character_ngrams(text, words) for text in (one, other)]
+    else:
+        bags = [bag(one), bag(other)]
+    assert BagMatrix(bags).jaccard(np.array([0]), np.array([1]))[0] == pytest.approx(expected)
+
+
+def test_published_features_of_a_pair():
+    papers = [Paper(id="p", title="Ice", venue="Sea Ice"), Paper(id="q", title="Ice", venue="")]
+    mentions = [mention(0, "O'Neill, Johann B."), mention(1, "Neill, Zara Beth")]
+    features = published.PublishedPairFeatures(papers, mentions, {"p": "Ice Sheets", "q": "Annals of Ice"})
+    row = dict(zip(NAMES, features.table(np.array([0]), np.array([1]))[0].tolist(), strict=True))
+    assert math.isnan(row["venue"]) and row["journal"] == pytest.approx(3 / 27)
+    assert row["jaro-winkler"] == pytest.approx(0.472222)  # no prefix counts below 0.7
+    assert row["self-citation"] == 0.0 and row["middle-equal"] == 1.0
+    assert row["min-whole"] == row["min-block"] == 1.0  # no author list has the names

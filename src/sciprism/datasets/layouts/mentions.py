@@ -43,7 +43,7 @@ class S2andFolders:
 
     Each part of the split is a list of block names, or an object of block name -> signatures. Without that
     file, blocks are split 80 : 10 : 10 by the seed, which the result reports. Ids and blocks begin with the
-    source's name, so sources stay separate. A missing venue is replaced by the journal.
+    source's name, so sources stay separate.
     """
 
     path: str = "s2and_mini"
@@ -55,12 +55,13 @@ class S2andFolders:
         folder = data_root.local(self.path, OBTAIN)
         dropped = DropReport()
         papers: list[Paper] = []
+        journals: dict[str, str] = {}
         mentions: list[Signature] = []
         named: list[str] = []
         parts: dict[str, set[str]] = {part: set() for part in PARTS}
         for source in self.sources:
             split, blocks_of = self._read_split(data_root, folder, source, dropped)
-            of_source = self._mentions(data_root, folder / source, papers, blocks_of, dropped)
+            of_source = self._mentions(data_root, folder / source, papers, journals, blocks_of, dropped)
             mentions += of_source
             named += [source] * len(of_source)
             blocks = sorted({mention.block for mention in of_source})
@@ -72,13 +73,26 @@ class S2andFolders:
                     dropped.add("block in no part", block)
         train, dev, test = (frozenset(parts[part]) for part in PARTS)
         return Signatures(
-            papers=papers, signatures=mentions, train=train, dev=dev, test=test, source=named, dropped=dropped
+            papers=papers,
+            signatures=mentions,
+            train=train,
+            dev=dev,
+            test=test,
+            source=named,
+            journals=journals,
+            dropped=dropped,
         )
 
     def _mentions(
-        self, data_root: DataRoot, folder: Path, papers: list[Paper], blocks_of: Mapping[str, str], dropped: DropReport
+        self,
+        data_root: DataRoot,
+        folder: Path,
+        papers: list[Paper],
+        journals: dict[str, str],
+        blocks_of: Mapping[str, str],
+        dropped: DropReport,
     ) -> list[Signature]:
-        """Return the mentions of one source and append its papers to those of the other sources."""
+        """Return the mentions of one source; add its papers and their journals to those of others."""
         source = folder.name
         people = {
             as_id(key): as_id(name)
@@ -95,11 +109,12 @@ class S2andFolders:
                 title=record.get("title") or "",
                 abstract=record.get("abstract") or "",
                 authors=tuple(author for _, author in authors[as_id(key)]),
-                venue=record.get("venue") or record.get("journal_name") or "",
+                venue=record.get("venue") or "",
                 year=int(year) if year else None,
                 references=tuple(f"{source}:{as_id(name)}" for name in record.get("references") or ()),
             )
             papers.append(paper)
+            journals[paper.id] = record.get("journal_name") or ""
         mentions = []
         for key, row in data_root.members(find_source_file(folder, "signatures")):
             name = as_id(row["paper_id"])

@@ -34,6 +34,7 @@ from sciprism.uses.disambiguation.clustering import (
     train_same_author,
 )
 from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
+from sciprism.uses.disambiguation.published_features import PublishedPairFeatures
 
 METRICS = ("b3", "b3 without embedding", "b3 exact name", "difference")
 WITHOUT_EMBEDDING = frozenset(feature.group for feature in FEATURES) - {"embedding"}
@@ -136,7 +137,9 @@ class EncodedMentions:
     persons: the number of each mention's author. papers: the number of encoded papers.
     """
 
-    def __init__(self, data: Signatures, system: System, context: EvaluationContext) -> None:
+    def __init__(
+        self, data: Signatures, system: System, context: EvaluationContext, features: type[PairFeatures] = PairFeatures
+    ) -> None:
         self.data = data
         splits = {"train": data.train, "dev": data.dev, "test": data.test}
         self.splits: BlockSplits = {name: group_by_block(data.signatures, split) for name, split in splits.items()}
@@ -151,7 +154,7 @@ class EncodedMentions:
         for row in used[~np.array(has_text)]:
             self.dropped.add("paper without text, no vector", data.papers[row].id)
         self._vectors: Floats = np.asarray(system.encode(context.papers(data.papers).take(used)), np.float32)
-        self._features = PairFeatures(data.papers, data.signatures)
+        self._features = features(data.papers, data.signatures, data.journals)
         self._usable = self._features.english[used] & np.array(has_text)
 
     def pair_features(self, left: Rows, right: Rows) -> NDArray[np.float32]:
@@ -196,7 +199,8 @@ class ClusterSourcesProtocol:
     "union": for each source, the model of all other sources, averaged; with `leave_self_in` the model of all.
     "grid": the model of each source on each source, averaged. SciRepEval publishes the mean "of all values in
     the printed table" without naming its rows, so both are given; all cells are in the details, next to the
-    exact-name baseline. The items behind a number are its cells.
+    exact-name baseline. The items behind a number are its cells. Features, blocks and the space of settings are
+    S2AND's; settings are drawn at random where its code draws by hyperopt, and trees stop at the best dev AUC.
     """
 
     train_pairs: int = 100_000
@@ -212,7 +216,7 @@ class ClusterSourcesProtocol:
 
     def evaluate(self, data: Signatures, system: System, context: EvaluationContext) -> ProtocolResult:
         """Train every model and score it on the test blocks of the sources."""
-        mentions = EncodedMentions(data, system, context)
+        mentions = EncodedMentions(data, system, context, PublishedPairFeatures)
         splits = _split_by_source(mentions)
         pairs = {
             name: (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,26 +80,23 @@ class PairFeatures:
 
     A feature is NaN where either side, or the data set, has no value (emails, journals). Name counts are over
     the author lists of all papers, train, dev and test: they need no true persons. english: of each paper, whether the
-    language guessed from its text is English or unknown (papers,).
+    language guessed from its text is English or unknown (papers,). journals: of papers, by their ids.
     """
 
-    def __init__(self, papers: Sequence[Paper], signatures: Sequence[Signature]) -> None:
+    _lesser: Callable[[Floats, Floats], Floats] = staticmethod(np.minimum)  # of two counts
+    _uncited = np.nan  # self-citation where one side's references are unknown
+
+    def __init__(
+        self, papers: Sequence[Paper], signatures: Sequence[Signature], journals: Mapping[str, str] | None = None
+    ) -> None:
         self._papers = np.array([signature.paper for signature in signatures], np.int64)
         self._positions = np.array([signature.position for signature in signatures], np.float32)
         self._names = [parse_name(signature.name) for signature in signatures]
         self._emails = [signature.email.casefold().partition("@")[::2] for signature in signatures]
-        self._counts = _count_names(self._names, papers)
-        coauthors = [[parse_name(name) for name in signature.coauthors] for signature in signatures]
-        bags: dict[str, Iterator[Iterable[str]]] = {
-            "affiliation": ([gram for x in one.affiliations for gram in character_ngrams(x)] for one in signatures),
-            "coauthor-blocks": ({name.block for name in names} for names in coauthors),
-            "coauthor-names": ({name.whole for name in names} for names in coauthors),
-            "coauthor-grams": ([gram for x in names for gram in character_ngrams(x.whole)] for names in coauthors),
-        }
-        self._bags = {name: BagMatrix(texts) for name, texts in bags.items()}
+        self._counts = self._count_names(papers)
+        self._bags = {name: BagMatrix(map(bag, signatures)) for name, bag in self._of_signatures().items()}
 
         used = {signature.paper for signature in signatures}  # the others serve as references only
-        by_id = {paper.id: paper for paper in papers}
         self._references = [frozenset(paper.references) for paper in papers]
         self._ids = [paper.id for paper in papers]
         self._years = np.array([np.nan if p.year is None else p.year for p in papers], np.float32)
@@ -108,11 +105,31 @@ class PairFeatures:
         self._languages = np.unique(guesses, return_inverse=True)[1]
         self._certain = np.array([guess not in UNKNOWN_LANGUAGES for guess in guesses])
         self.english = np.array([guess in ("English", *UNKNOWN_LANGUAGES) for guess in guesses])
+        self._paper_bags = {
+            name: BagMatrix(bag(paper) if row in used else () for row, paper in enumerate(papers))
+            for name, bag in self._of_papers({paper.id: paper for paper in papers}, journals or {}).items()
+        }
+
+    def _of_signatures(self) -> dict[str, Callable[[Signature], Iterable[str]]]:
+        """Return the bags of words and n-grams that mentions are compared by."""
+
+        def coauthors(signature: Signature) -> list[Name]:
+            return [parse_name(name) for name in signature.coauthors]
+
+        return {
+            "affiliation": lambda signature: [gram for x in signature.affiliations for gram in character_ngrams(x)],
+            "coauthor-blocks": lambda signature: {name.block for name in coauthors(signature)},
+            "coauthor-names": lambda signature: {name.whole for name in coauthors(signature)},
+            "coauthor-grams": lambda signature: [x for n in coauthors(signature) for x in character_ngrams(n.whole)],
+        }
+
+    def _of_papers(self, by_id: Mapping[str, Paper], journals: Mapping[str, str]) -> dict[str, Bag]:  # noqa: ARG002
+        """Return the bags of words and n-grams that papers are compared by."""
 
         def cited(bag: Bag) -> Bag:
             return lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])]
 
-        of_paper: dict[str, Bag] = {
+        return {
             "venue": lambda paper: character_ngrams(paper.venue),
             "title-words": lambda paper: word_ngrams(paper.title),
             "title-characters": lambda paper: character_ngrams(paper.title),
@@ -122,10 +139,27 @@ class PairFeatures:
             "reference-blocks": cited(lambda paper: [parse_name(name).block for name in paper.authors]),
             "references": lambda paper: set(paper.references),
         }
-        self._paper_bags = {
-            name: BagMatrix(bag(paper) if row in used else () for row, paper in enumerate(papers))
-            for name, bag in of_paper.items()
-        }
+
+    def _count_names(self, papers: Sequence[Paper]) -> Floats:
+        """Count each mention's first name, full name, surname and block in the papers' author lists -> (n, 4).
+
+        Full name: first name and surname. Counts of first and full names are NaN for an initial or no first name.
+        """
+        listed = [parse_name(name) for paper in papers for name in paper.authors]
+        firsts = Counter(name.first for name in listed)
+        wholes = Counter((name.first, name.last) for name in listed)
+        lasts = Counter(name.last for name in listed)
+        blocks = Counter(name.block for name in listed)
+        rows = [
+            (
+                firsts[name.first] if len(name.first) > 1 else np.nan,
+                wholes[name.first, name.last] if len(name.first) > 1 else np.nan,
+                lasts[name.last],
+                blocks[name.block],
+            )
+            for name in self._names
+        ]
+        return np.array(rows, np.float32).reshape(-1, 4)
 
     def table(self, left: Rows, right: Rows) -> Floats:
         """Return all features of pairs of mentions: (n,), (n,) -> (n, 39); the embedding's is NaN."""
@@ -141,7 +175,7 @@ class PairFeatures:
         equal = [[float(a == b) if a and b else np.nan for a, b in zip(*pair, strict=True)] for pair in emails]
         table[:, find_columns(["email"])] = np.array(equal, np.float32).reshape(-1, 2)
         one, other = self._counts[left], self._counts[right]
-        counts = np.minimum(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
+        counts = self._lesser(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
         table[:, find_columns(["counts"])] = np.concatenate(counts, axis=1)
         columns: dict[str, Floats] = {
             "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), MAX_DISTANCE)
@@ -153,7 +187,7 @@ class PairFeatures:
         cites = [
             float(self._ids[i] in self._references[j] or self._ids[j] in self._references[i])
             if self._references[i] and self._references[j]
-            else np.nan
+            else self._uncited
             for i, j in zip(ours.tolist(), theirs.tolist(), strict=True)
         ]
         columns["self-citation"] = np.array(cites, np.float32)
@@ -167,6 +201,9 @@ class PairFeatures:
         for name, values in columns.items():
             table[:, COLUMNS[name]] = values
 
+    def _compare_given(self, one: Name, other: Name) -> tuple[float, ...]:
+        return name_similarity(one, other) + advanced_similarity(one.first, other.first)
+
     def _name_features(self, left: Rows, right: Rows) -> Floats:
         """Compare names, each distinct pair once: a block has few."""
         similarities: dict[tuple[Name, Name], tuple[float, ...]] = {}
@@ -174,7 +211,7 @@ class PairFeatures:
         for i, j in zip(left.tolist(), right.tolist(), strict=True):
             pair = self._names[i], self._names[j]
             if pair not in similarities:
-                similarities[pair] = name_similarity(*pair) + advanced_similarity(pair[0].first, pair[1].first)
+                similarities[pair] = self._compare_given(*pair)
             rows.append(similarities[pair])
         return np.array(rows, np.float32)
 
@@ -190,28 +227,6 @@ def embedding_similarity(vectors: Floats, usable: NDArray[np.bool_], left: Rows,
         cosine = np.einsum("nd,nd->n", unit[one], unit[other])
         column[start : start + CHUNK] = np.where(good[one] & good[other], cosine + 1.0, np.nan)
     return column
-
-
-def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> Floats:
-    """Count each mention's first name, full name, surname and block in the papers' author lists -> (n, 4).
-
-    Full name: first name and surname. Counts of first and full names are NaN for an initial or no first name.
-    """
-    listed = [parse_name(name) for paper in papers for name in paper.authors]
-    firsts = Counter(name.first for name in listed)
-    wholes = Counter((name.first, name.last) for name in listed)
-    lasts = Counter(name.last for name in listed)
-    blocks = Counter(name.block for name in listed)
-    rows = [
-        (
-            firsts[name.first] if len(name.first) > 1 else np.nan,
-            wholes[name.first, name.last] if len(name.first) > 1 else np.nan,
-            lasts[name.last],
-            blocks[name.block],
-        )
-        for name in names
-    ]
-    return np.array(rows, np.float32).reshape(-1, 4)
 
 
 def name_similarity(one: Name, other: Name) -> tuple[float, ...]:
