@@ -52,13 +52,13 @@ GROUND = {
 }
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
-    "uses": 7_485,
+    "uses": 7_580,
     "papers": 6_017,
-    "evaluation": 5_449,
+    "evaluation": 5_452,
     "prepare": 4_872,
     "encoders": 4_856,
     "cli": 3_881,
-    "datasets": 4_126,
+    "datasets": 4_142,
     "training": 3_185,
     "store": 1_917,
     "service": 2_628,
