@@ -25,6 +25,7 @@ from sciprism.service.limits import CLIENT, Gatekeeper, Guard
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
 
+ORIGIN = {"origin": "http://localhost:8000"}
 HALF = r"\ud800"
 JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -62,29 +63,21 @@ def test_a_costly_body_is_refused_in_few_words(client, path, body, status, words
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "name"),
+    ("path", "body", "place"),
     [
-        ("/v1/embeddings", f'{{"input": "{HALF}"}}', "input"),
-        ("/v1/embeddings", f'{{"model": "m",\n "input": ["a", "b: {HALF}"]}}', "input"),
-        ("/v1/embeddings", f'{{"input": "a", "model": "{HALF}"}}', "model"),
-        ("/embed", f'{{"inputs": ["{HALF}"]}}', "inputs"),
-        ("/rerank", f'{{"texts": ["a \\": \\"b"], "query": "{HALF}"}}', "query"),
-        ("/search", f'{{"q": ["{HALF}"]}}', "q"),
-        ("/similar", f'{{"papers": [{{"title": "{HALF}"}}]}}', "title"),
-        ("/tag", f'{{"papers": [{{"id": "{HALF}"}}]}}', "id"),
-        ("/recommend", f'{{"library": ["{HALF}"]}}', "library"),
-        ("/search", b'{"q": ["\xff"]}', "q"),
-        ("/search", b'{"q": ["\xed\xa0\x80"]}', "q"),
-        ("/sign-in", b"token=%ED%A0%80", "token"),
-        ("/search?k=1&q=%ED%A0%80", None, "q"),
+        ("/v1/embeddings", f'{{"model": "m",\n "input": ["a", "b: {HALF}"]}}', "line 2 column 27"),
+        ("/tag", f'{{"papers": [{{"id": "{HALF}"}}]}}', "line 1 column"),
+        ("/search", b'{"q": ["\xff"]}', "line 1 column"),
+        ("/search", b'{"q": ["\xed\xa0\x80"]}', "line 1 column"),
+        ("/sign-in", b"token=%ED%A0%80", "token: "),
+        ("/search?k=1&q=%ED%A0%80", None, "q: "),
         ("/papers/%ED%A0%80", None, "/papers/"),
     ],
 )
-def test_text_that_cannot_be_encoded_is_named(client, path, body, name):
+def test_text_that_cannot_be_encoded_has_its_place_told(client, path, body, place):
     kind = FORM if path == "/sign-in" else JSON
     answer = client.get(path) if body is None else client.post(path, content=body, headers=kind)
-    message = answer.json()["error"]["message"]
-    assert answer.status_code == 400 and message.partition(": ")[0].removeprefix("body.").startswith(name), message
+    assert answer.status_code == 400 and place in answer.json()["error"]["message"], answer.text
 
 
 def test_bodies_share_what_is_held_and_a_refused_one_is_read_to_its_end():
@@ -143,19 +136,6 @@ def test_guesses_are_slowed_before_they_are_looked_at(tmp_path):
     assert [ask("wrong", "192.0.2.3") for _ in range(3)] == ["", "", 429] and ask(TOKEN, "192.0.2.3") == 429
 
 
-def test_texts_of_one_clients_requests_are_tokenized_together(tiny_encoder, monkeypatch):
-    read, turns = type(tiny_encoder).read_tokens, []
-    count = lambda self, texts: turns.append(len(texts)) or read(self, texts)  # noqa: E731
-    monkeypatch.setattr(type(tiny_encoder), "read_tokens", count)
-
-    async def run():
-        batcher = TokenBatcher(tiny_encoder)
-        await asyncio.gather(*(batcher.encode([f"dna {n}"], format="proximity", role="paper") for n in range(64)))
-
-    asyncio.run(run())
-    assert sum(turns) == 64 and max(turns) == batching.PART and len(turns) <= 10
-
-
 def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_path):
     path = tmp_path / "tokens"
     path.write_text(f"ada: {TOKEN}\n")
@@ -163,10 +143,9 @@ def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_pa
         wait_until_ready(client)
         client.post("/sign-in", data={"token": TOKEN})
         stolen = {"cookie": f"sciprism_session={client.cookies['sciprism_session']}"}
-        csrf = client.app.state.service.gatekeeper.csrf(client.cookies["sciprism_session"])
         client.cookies.clear()
         assert client.get("/search?q=a", headers=stolen).status_code == 200
-        assert client.post("/sign-out", headers=stolen | {"x-csrf-token": csrf}).status_code == 303
+        assert client.post("/sign-out", headers=stolen | ORIGIN).status_code == 303
         assert client.get("/search?q=a", headers=stolen).status_code == 401
 
 

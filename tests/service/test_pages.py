@@ -93,12 +93,9 @@ def test_a_paper_has_similar_ones_and_entries(client):
     assert [client.get(path).text[:4] for path in addresses] == ["@mis", "TY  "]
 
 
-def test_a_review_is_screened_by_forms_that_carry_their_token(client):
-    csrf = re.search('name="csrf" value="(.*?)"', read(client, "/library/six/screening"))[1]
+def test_a_review_is_screened_by_forms(client):
     begin = {"title": "<i>Mine</i>", "criteria": "dark matter"}
-    assert client.post("/library/six/screening", data=begin).status_code == 403
-    assert client.post("/library/six/screening", data=begin | {"csrf": "x"}).status_code == 403
-    answer = client.post("/library/six/screening", data=begin | {"csrf": csrf}, headers=PAGE)
+    answer = client.post("/library/six/screening", data=begin, headers=PAGE)
     desk = answer.url.path
     assert answer.status_code == 200 and "&lt;i&gt;Mine" in answer.text and "0 of 6 decided" in answer.text
     for decision, words in (
@@ -107,17 +104,17 @@ def test_a_review_is_screened_by_forms_that_carry_their_token(client):
         ("undo", "1 of 6"),
     ):
         id = re.search('name="id" value="(.*?)"', answer.text)[1]
-        form = {"csrf": csrf, "id": unescape(id), "decision": decision, "reason": "off"}
+        form = {"id": unescape(id), "decision": decision, "reason": "off"}
         answer = client.post(desk, data=form, headers=PAGE)
         assert words in answer.text and "recall of 95%" in answer.text
     assert "record" in answer.url.params
     table = client.get(f"{desk}/decisions.csv").text.splitlines()
     assert [line.split(",")[-4:-2] for line in table[1:]] == [["include", ""], ["exclude", "off"], ["undo", ""]]
     assert client.get(f"{desk}/included.ris").text.count("TY  -") == 1
-    long = {"csrf": csrf, "id": "halo", "decision": "exclude", "reason": "off " * 5000}
+    long = {"id": "halo", "decision": "exclude", "reason": "off " * 5000}
     assert client.post(desk, data=long).status_code == 200
     assert max(map(len, client.get(f"{desk}/decisions.csv").text.splitlines())) < 1200
-    wrong = {"csrf": csrf, "id": "halo", "decision": "maybe"}
+    wrong = {"id": "halo", "decision": "maybe"}
     assert client.post(desk, data=wrong).status_code == 400
     for path in (f"{desk}?record=none", "/library/six/screening/screening-1", f"{desk}/item.json"):
         assert client.get(path, headers=PAGE).status_code in (404, 422)
@@ -129,8 +126,7 @@ def test_a_desk_encodes_the_criteria_alone(client, monkeypatch):
     monkeypatch.setattr(
         SharedEncoder, "encode", lambda self, items, **kind: encoded.extend(items) or encode(self, items, **kind)
     )
-    csrf = re.search('name="csrf" value="(.*?)"', read(client, "/library/six/screening"))[1]
-    form = {"criteria": "genes that a desk looks for", "csrf": csrf}
+    form = {"criteria": "genes that a desk looks for"}
     assert "0 of 6 decided" in client.post("/library/six/screening", data=form, headers=PAGE).text
     assert [item.title for item in encoded] == ["genes that a desk looks for"]
 
@@ -139,24 +135,21 @@ def test_a_review_of_too_many_records_is_refused_before_it_begins(client, monkey
     monkeypatch.setattr(desks, "MAX_RECORDS", 5)
     page = read(client, "/library/six/screening")
     assert "six has 6 papers; a review has at most 5 records" in page and "<textarea" not in page
-    csrf = re.search('name="csrf" content="(.*?)"', page)[1]
     before = page.count("begun ")
-    assert client.post("/library/six/screening", data={"csrf": csrf}).status_code == 400
+    assert client.post("/library/six/screening", data={}).status_code == 400
     assert read(client, "/library/six/screening").count("begun ") == before
 
 
 def test_uploads_are_shown_with_what_became_of_them(client):
-    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]
     for name, content in (("<i>refs", "@misc{a, title={Dark matter}, year={2001}}"), ("empty", "nothing")):
-        facts, header = {"filename": "refs.bib", "name": name}, {"x-csrf-token": csrf}
-        assert client.post("/workspace/collections", params=facts, headers=header, content=content).status_code == 202
+        facts = {"filename": "refs.bib", "name": name}
+        assert client.post("/workspace/collections", params=facts, content=content).status_code == 202
     while "data-pending" in (page := read(client, "/uploads")):
         time.sleep(0.01)
     assert "1 papers" not in page and "1 paper ·" in page and "&lt;i&gt;refs" in page
     assert "the file holds nothing that can be used" in page and 'class="error"' in page
     for path in re.findall('action="(/items/.*?)"', page):
-        assert client.post(path).status_code == 403
-        assert client.post(path, data={"csrf": csrf, "next": "/uploads"}).url.path == "/uploads"
+        assert client.post(path, data={"next": "/uploads"}).url.path == "/uploads"
     assert 'aria-current="page">Your collections' in page
     assert "<li>" not in read(client, "/uploads")
 
@@ -168,19 +161,17 @@ def wait_for_items(client: TestClient, path: str) -> str:
 
 
 def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
-    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/matching"))[1]
-    header = {"x-csrf-token": csrf}
     entry = "@misc{%s, title={Dark matter of %s}, year={2001}}"
     people = [{"name": f"{name}.bib", "text": entry % (name, name)} for name in ("ann", "bob", "cy")]
     constraints = {"name": "c.csv", "text": "cy,ann,-1\n"}
     body = {"title": "<i>", "per_paper": 1, "submissions": people[2:], "reviewers": people[:2]}
     for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2, [{"name": "ж" * 96 + ".xlsx", "text": ""}]):
-        assert client.post("/workspace/matches", json=body | {"reviewers": odd}, headers=header).status_code == 400
+        assert client.post("/workspace/matches", json=body | {"reviewers": odd}).status_code == 400
     for sent in (
         body | {"constraints": constraints, "bids": {"name": "b.csv", "text": "cy,bob,0.5\n"}},
         body | {"per_paper": 3},
     ):
-        assert client.post("/workspace/matches", json=sent, headers=header).status_code == 202
+        assert client.post("/workspace/matches", json=sent).status_code == 202
     page = wait_for_items(client, "/matching")
     assert page.count('class="error">') == 2  # without JavaScript; more reviewers than there are
     (address,) = re.findall('<h2><a href="(/matching/match-.*?)">', page)
@@ -194,19 +185,19 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
     assert "forbidden: constraints.csv, line 1" in read(client, one) and "bid 0.5" in read(client, one)
 
     def state(reviewer: str, constraint: str, status: int = 200) -> None:
-        form = {"csrf": csrf, "submission": "cy", "reviewer": reviewer, "constraint": constraint}
+        form = {"submission": "cy", "reviewer": reviewer, "constraint": constraint}
         assert client.post(address, data=form, headers=PAGE).status_code == status
 
     state("ann", "withdraw")
     state("bob", "forbid")
     assert "1 locked or forbidden pair is not in this assignment yet" in read(client, address)
     assert client.get(f"{address}/constraints.csv").text.splitlines() == ["paper,reviewer,constraint", "cy,bob,-1"]
-    client.post(f"{address}/solve", data={"csrf": csrf, "stay": "yes"})
+    client.post(f"{address}/solve", data={"stay": "yes"})
     page = wait_for_items(client, address)
     assert assigned() == "ann" and "not in this assignment" not in page
     state("bob", "lock")
     state("ann", "lock")
-    client.post(f"{address}/solve", data={"csrf": csrf})
+    client.post(f"{address}/solve", data={})
     assert 'class="error"' in wait_for_items(client, address) and assigned() == "ann"  # two locks on one place
     state("zoe", "lock", 400)
     state("ann", "marry", 400)
@@ -217,8 +208,7 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
 
 
 def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypatch):
-    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/library/six/tags"))[1]
-    header, text = {"x-csrf-token": csrf}, "id,name\nsky,dark matter\nlife,<b>enzyme\nsky,other\nlost,\n"
+    text = "id,name\nsky,dark matter\nlife,<b>enzyme\nsky,other\nlost,\n"
     body = {
         "collection": "six",
         "k": 2,
@@ -227,13 +217,13 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
     }
     for odd, status in (({"name": "v.exe", "text": ""}, 400), (None, 404)):
         assert (
-            client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}, headers=header).status_code == status
+            client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}).status_code == status
         )
     monkeypatch.setattr(tag_reviews, "MAX_TAGS", 12)
-    many = client.post("/workspace/tag-reviews", json=body | {"k": 3}, headers=header)
+    many = client.post("/workspace/tag-reviews", json=body | {"k": 3})
     assert many.status_code == 400 and "at most 12 tags" in many.text
     for sent in (body, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
-        assert client.post("/workspace/tag-reviews", json=sent, headers=header).status_code == 202
+        assert client.post("/workspace/tag-reviews", json=sent).status_code == 202
     page = wait_for_items(client, "/library/six/tags")
     assert "two labels have the id sky" in page
     (address,) = re.findall('<h2><a href="(/library/six/tags/tagging-.*?)">', page)
@@ -242,7 +232,7 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
     assert "1 record of the vocabulary skipped" in page and "found in " in page and "&lt;b&gt;enzyme" in page
 
     def decide(paper: str, decision: str, status: int = 200) -> str:
-        form = {"csrf": csrf, "paper": paper, "decision": decision}
+        form = {"paper": paper, "decision": decision}
         answer = client.post(address, data=form, headers=PAGE)
         assert answer.status_code == status
         return answer.text
@@ -288,15 +278,14 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     for _ in range(2):
         assert read(client, "/library/six/map") == "[('address', '/library/six'), ('title', 'six')]"
     assert drawn == [1] and "WebGL" in client.get("/static/map.js").text
-    csrf = {"x-csrf-token": re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]}
     facts = {"filename": "refs.bib"}
-    sent = client.post("/workspace/collections", params=facts, headers=csrf, content="@misc{a, title={Dark matter}}")
+    sent = client.post("/workspace/collections", params=facts, content="@misc{a, title={Dark matter}}")
     item = client.app.state.service.uploads.workspace.find("everyone", sent.json()["id"])
     while client.get(f"/workspace/collections/{item.id}").json()["state"] != "ready":
         time.sleep(0.01)
     while client.get(f"/library/{item.id}/map", headers=PAGE).status_code != 200:
         time.sleep(0.01)
-    client.delete(f"/workspace/collections/{item.id}", headers=csrf)
+    client.delete(f"/workspace/collections/{item.id}")
     assert not [*item.folder.parents[1].rglob(f"*{item.id}*")]  # nor a map of it
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
 from pathlib import Path
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -36,11 +35,12 @@ OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
 
-PART = 8  # texts of a client that are tokenized in one turn
+PART = 8  # texts of a client that are tokenized at a time
 WINDOW = 1_024  # texts of a use that are in the queue at one time
 THREADS = 4  # that tokenize, each for another client
 GIVEN_UP: ContextVar[Event] = ContextVar("given_up", default=Event())  # noqa: B039 (never set)
 """Set where nobody waits any more for what a thread computes."""
+WAIT = 5.0  # seconds after which a request may come again that found the queue full
 POLL = 1.0  # seconds between two looks at whether the service still runs, and whether a full queue has room
 
 
@@ -65,42 +65,34 @@ class EncodedTexts:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """The texts of one request: token ids, the row of each result, and the texts that are not in a batch yet."""
+    """The texts of one request: token ids, the row of each result; next: the first that is in no batch yet."""
 
     route: str
     sequences: Sequence[Sequence[int]]
     rows: Floats
     done: asyncio.Future[None]
-    client: str
-    number: int
     unfinished: int
     next: int = 0
 
-    @property
-    def remaining(self) -> int:
-        """Count the texts that are not in a batch yet."""
-        return len(self.sequences) - self.next
 
-    def take(self, batch: list[tuple[_Job, int]], room: int, share: int) -> int:
-        """Add texts to a batch, one at least if it fits, up to a share of tokens; return how many tokens."""
-        tokens = 0
-        while self.remaining:
-            length = len(self.sequences[self.next])
-            if (batch and tokens + length > room) or (tokens and tokens + length > share):
-                break
-            batch.append((self, self.next))
-            self.next, tokens = self.next + 1, tokens + length
-        return tokens
+class Turns:
+    """Calls of each client that may run at once."""
+
+    def __init__(self, share: int) -> None:
+        self._share = share
+        self._of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def take(self) -> asyncio.Semaphore:
+        """Return what lets the calls of the client pass whose request is answered; enter it at once."""
+        return self._of.setdefault(CLIENT.get(), asyncio.Semaphore(self._share))
 
 
 class TokenBatcher:
     """A queue before one encoder: texts that arrive while a batch is computed share the next ones.
 
-    Half of a batch is for the oldest request; in the other half requests take turns, those first whose client was
-    given the fewest tokens, each with at most an equal share of the tokens and at least one text: a long request delays
-    a short one by one batch, and equal requests end in the order in which they came. A request that is cancelled leaves
-    the queue. budget: tokens of a batch; None takes what suits the device. queue: texts that may wait, of which one
-    client's are at most a half.
+    Clients take turns, and so do the requests of each: a text a turn, until the batch is full. So a long request delays
+    a short one by one batch. budget: tokens of a batch; None takes what suits the device. queue: texts that may wait,
+    of which one client's are at most a half.
     """
 
     def __init__(
@@ -112,15 +104,13 @@ class TokenBatcher:
         self.budget = budget or self._part * self._workers
         self.name = Path(encoder.name).name
         self.waiting = 0
-        self._jobs: deque[_Job] = deque()
-        self._waiting_of, self._given_to = Counter[str](), Counter[str]()  # texts, tokens of each client
-        self._turns: CallGroups[str, tuple[list[int], bool]] = CallGroups(PART)
-        self._numbers = count()
+        self._waiting_of = Counter[str]()  # texts of each client
+        self._jobs: dict[str, deque[_Job]] = {}  # of each client, in the order of their turns
+        self._turns = Turns(1)
         self._on_batch = on_batch or (lambda *_: None)
         self._compute = _start_workers(self._workers)  # one batch at a time, on all cores
         self._tokenize = ThreadPoolExecutor(THREADS, "tokenize")
         self._runner: asyncio.Task[None] | None = None
-        self._rate = 5_000.0  # tokens a second, measured from the first batch on
 
     async def encode(
         self, texts: Sequence[str], *, format: Format, role: Role, truncate: bool = True, patient: bool = False
@@ -129,40 +119,34 @@ class TokenBatcher:
 
         Raises QueueFullError for that otherwise, TextTooLongError for long texts unless they are truncated.
         """
-        client, count = CLIENT.get(), len(texts)
+        client, count, loop = CLIENT.get(), len(texts), asyncio.get_running_loop()
         while self._is_full(count, client):
-            if patient:
-                await asyncio.sleep(POLL)
-                continue
-            tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
-            raise QueueFullError.wait(f"{self.waiting:,} texts wait for the model", tokens / self._rate)
+            if not patient:
+                raise QueueFullError.wait(f"{self.waiting:,} texts wait for the model", WAIT)
+            await asyncio.sleep(POLL)
         self.waiting, self._waiting_of[client] = self.waiting + count, self._waiting_of[client] + count
-        job = None
         try:
-            read = []
-            for start in range(0, count or 1, PART):
-                read += await self._turns.run(client, texts[start : start + PART], self._read_tokens)
+            read = list[tuple[list[int], bool]]()
+            for start in range(0, count, PART):
+                part = texts[start : start + PART]
+                async with self._turns.take():
+                    read += await loop.run_in_executor(self._tokenize, self.encoder.read_tokens, part)
             sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
                 limit = self.encoder.max_seq_length
                 raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
-            rows = np.empty((len(texts), self.encoder.dim), np.float32)
-            loop = asyncio.get_running_loop()
-            route, done = self.encoder.route(format, role), loop.create_future()
-            job = _Job(route, sequences, rows, done, client, next(self._numbers), len(sequences))
-            if sequences:
-                self._jobs.append(job)
+            rows = np.empty((count, self.encoder.dim), np.float32)
+            if count:
+                job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future(), count)
+                self._jobs.setdefault(client, deque()).append(job)
                 if self._runner is None or self._runner.done():
                     self._runner = loop.create_task(self._run())
                 await job.done
             return EncodedTexts(rows, sum(map(len, sequences)), long)
         finally:
-            self.waiting, self._waiting_of[client] = self.waiting - count, self._waiting_of[client] - count
-            if job is not None and job in self._jobs:
-                self._jobs.remove(job)
-
-    async def _read_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        return await asyncio.get_running_loop().run_in_executor(self._tokenize, self.encoder.read_tokens, texts)
+            self.waiting -= count
+            self._waiting_of[client] -= count
+            self._waiting_of += Counter()  # drops those of 0
 
     def _is_full(self, count: int, client: str) -> bool:
         own = self._waiting_of[client]
@@ -179,40 +163,32 @@ class TokenBatcher:
                 for job, _ in batch:
                     _settle(job, error)
                 continue
-            seconds, tokens = time.perf_counter() - start, sum(len(job.sequences[i]) for job, i in batch)
-            self._rate += 0.2 * (tokens / max(seconds, 1e-6) - self._rate)
-            self._on_batch(len(batch), tokens, seconds)
+            tokens = sum(len(job.sequences[i]) for job, i in batch)
+            self._on_batch(len(batch), tokens, time.perf_counter() - start)
             for job, _ in batch:
                 job.unfinished -= 1
                 if not job.unfinished:
                     _settle(job)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
-        """Take texts of the waiting requests until the batch is full: of the oldest for a half, then of all in turn."""
-        batch: list[tuple[_Job, int]] = []
-        if not self._jobs:
-            self._given_to.clear()
-            self._waiting_of = +self._waiting_of
-            return batch
-        oldest = min(self._jobs, key=lambda job: job.number)
-        alone = all(job.client == oldest.client for job in self._jobs)
-        budget = self.budget if alone else self.budget // 4  # short: others wait for it
-        room = budget - oldest.take(batch, budget, budget // 2)
-        if not oldest.remaining:
-            self._jobs.remove(oldest)
-        self._given_to[oldest.client] += budget - room
-        self._jobs = deque(sorted(self._jobs, key=lambda job: self._given_to[job.client]))
-        share = room // max(1, len(self._jobs))
-        while self._jobs and room > 0:
-            job = self._jobs.popleft()
-            tokens = job.take(batch, room, share)
-            room -= tokens
-            self._given_to[job.client] += tokens
-            if job.remaining and not tokens:
-                self._jobs.appendleft(job)  # its next text does not fit: its turn comes first in the next batch
-                break
-            if job.remaining:
-                self._jobs.append(job)
+        """Take a text of each client in turn until the batch is full; one at least, where any waits."""
+        batch, tokens = list[tuple[_Job, int]](), 0
+        budget = self.budget if len(self._jobs) == 1 else self.budget // 4  # short: others wait for it
+        while self._jobs:
+            client, jobs = next(iter(self._jobs.items()))
+            job = jobs[0]
+            if not job.done.done():  # others were cancelled, or failed
+                tokens += len(job.sequences[job.next])
+                if batch and tokens > budget:
+                    break
+                batch.append((job, job.next))
+                job.next += 1
+            jobs.popleft()
+            del self._jobs[client]
+            if job.next < len(job.sequences) and not job.done.done():
+                jobs.append(job)
+            if jobs:
+                self._jobs[client] = jobs  # at the end
         return batch
 
     def _divide(self, batch: Sequence[tuple[_Job, int]]) -> Iterator[tuple[str, list[tuple[_Job, int]]]]:
@@ -298,56 +274,53 @@ class SharedEncoder:
         raise CancelledError
 
 
+@dataclass(slots=True, eq=False)
+class _Group(Generic[Given]):
+    """Items of calls that are worked on together; task: the work."""
+
+    items: list[Given]
+    callers: int = 0
+    task: asyncio.Task[list[Any]] | None = None
+
+
 class CallGroups(Generic[Given, Result]):
     """Joins calls of equal settings: those that come while one runs are the next one, up to a number of items."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting: dict[str, deque[tuple[Sequence[Given], asyncio.Future[list[Result]]]]] = {}
+        self._open: dict[str, _Group[Given]] = {}  # those that have not begun
+        self._running: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(
         self, key: str, items: Sequence[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
     ) -> list[Result]:
-        """Return a result of each item. key: the settings; work: what they do with items, in order."""
-        answer: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
-        if key not in self._waiting:
-            self._waiting[key] = deque()
-            self._tasks.add(task := asyncio.create_task(self._serve(key, work)))
-            task.add_done_callback(self._tasks.discard)
-        self._waiting[key].append((items, answer))
-        return await answer
+        """Return a result of each item. key: the settings; work: what they do with items, in order.
 
-    async def _serve(self, key: str, work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]) -> None:
-        waiting = self._waiting[key]
-        while waiting:
-            group = [waiting.popleft()]
-            count = len(group[0][0])
-            while waiting and count + len(waiting[0][0]) <= self._size:
-                group.append(waiting.popleft())
-                count += len(group[-1][0])
-            group = [(items, answer) for items, answer in group if not answer.done()]  # others were cancelled
-            working = asyncio.create_task(work([item for items, _ in group for item in items]))  # noqa: RUF006 (awaited)
-            leave = partial(_cancel_if_done, working, [answer for _, answer in group])
-            for _, answer in group:
-                answer.add_done_callback(leave)
-            try:
-                results = await working
-            except asyncio.CancelledError:  # nobody waits for it
-                continue
-            except Exception as error:  # noqa: BLE001 (each request gets it)
-                for _, answer in group:
-                    if not answer.done():
-                        answer.set_exception(error)
-                continue
-            for items, answer in group:
-                part, results = results[: len(items)], results[len(items) :]
-                if not answer.done():
-                    answer.set_result(part)
-        del self._waiting[key]
+        Work that nobody waits for any more is cancelled.
+        """
+        group = self._open.get(key)
+        if group is None or len(group.items) + len(items) > self._size:
+            group = self._open[key] = _Group([])
+            group.task = asyncio.create_task(self._work(key, group, work))
+        assert group.task is not None
+        start, group.callers = len(group.items), group.callers + 1
+        group.items += items
+        try:
+            return (await asyncio.shield(group.task))[start : start + len(items)]
+        finally:
+            group.callers -= 1
+            if not group.callers:
+                group.task.cancel()
+                self._close(key, group)
 
+    async def _work(
+        self, key: str, group: _Group[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
+    ) -> list[Result]:
+        async with self._running.setdefault(key, asyncio.Lock()):
+            self._close(key, group)
+            return await work(group.items)
 
-def _cancel_if_done(working: asyncio.Task[Any], answers: Sequence[asyncio.Future[Any]], _: asyncio.Future[Any]) -> None:
-    """Cancel work whose answers nobody waits for any more."""
-    if all(answer.done() for answer in answers):
-        working.cancel()
+    def _close(self, key: str, group: _Group[Given]) -> None:
+        """Let later calls go to another group."""
+        if self._open.get(key) is group:
+            del self._open[key]

@@ -67,7 +67,7 @@ environment.filters["mark_words"] = mark_words
 def describe_library(request: Request, name: str) -> dict[str, Any]:
     """Return what the pages of a collection show at their top: its title, its size, and how it can be searched."""
     state: ServiceState = request.app.state.service
-    served = state.find_collection(request.state.identity.owner, name)
+    served = state.find_collection(request.state.owner, name)
     stored = served.open()
     has_words = (stored.folder / "index" / "lexical").is_dir()
     modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import hmac
 import logging
 import re
 import secrets
@@ -15,12 +13,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
-from ipaddress import ip_address
 from math import inf
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -36,24 +32,16 @@ from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE, ServeSettings
 
 COOKIE = "sciprism_session"
-CSRF_HEADER = "x-csrf-token"
 EVERYONE = "everyone"  # owner of what comes without a name
 SESSION_SECONDS = 12 * 3600
+SESSIONS = 100  # of each owner, the newest
 MIN_TOKEN = 16  # characters: a shorter one can be guessed
 LONGEST_NAME = 225  # characters of a folder's name, in which a letter beyond ASCII takes six to twelve
 _NAME = re.compile(r"([\w.@-]{1,64}):\s+(\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a request is from. session: the value of the cookie, "" for a request with a token or without any."""
-
-    owner: str
-    session: str = ""
-
-
 class Gatekeeper:
-    """Recognizes tokens and sessions; without tokens everyone is let in. Comparisons take constant time.
+    """Recognizes tokens and sessions; without tokens everyone is let in. A restart signs everyone out.
 
     An address from which wrong tokens came has to wait before another one is looked at, but for the right ones that
     came from it before.
@@ -61,9 +49,8 @@ class Gatekeeper:
 
     def __init__(self, token_file: Path | None) -> None:
         self._digests = {} if token_file is None else _read_tokens(token_file)
-        self._secret = secrets.token_bytes(32)  # a restart signs everyone out
         self._failures, self._known = RateLimit(FAILURES), OrderedDict[tuple[str, bytes], None]()
-        self._ended: dict[str, int] = {}  # session -> when it would have expired
+        self._sessions: dict[str, tuple[str, float]] = {}  # session -> its owner, and when it expires
 
     @property
     def open(self) -> bool:
@@ -76,54 +63,37 @@ class Gatekeeper:
         known = self._known.pop((address, digest), False) is None
         if not known and (wait := self._failures.take(address, 0.0)):
             raise Refusal.wait("too many wrong tokens", wait)
-        owners = [owner for one, owner in self._digests.items() if hmac.compare_digest(one, digest)]
-        if not owners:
+        owner = self._digests.get(digest, "")  # of a digest, the time of a comparison tells nothing
+        if not owner:
             self._failures.take(address)
             return ""
         self._known[address, digest] = None
         if len(self._known) > MAX_CLIENTS:
             self._known.popitem(last=False)
-        return owners[0]
-
-    def end_session(self, session: str) -> None:
-        """Let nobody pass with a session's cookie any more; where everyone is let in, there is nothing to end."""
-        if not self.open:
-            now = int(time.time())
-            live = {old: expiry for old, expiry in self._ended.items() if expiry > now}
-            self._ended = live | {session: now + SESSION_SECONDS}
+        return owner
 
     def start_session(self, owner: str) -> str:
         """Return the value of a new session's cookie."""
-        facts = f"{int(time.time()) + SESSION_SECONDS} {secrets.token_hex(8)} {owner}"
-        content = base64.urlsafe_b64encode(facts.encode()).decode()
-        return f"{content}.{self._sign(f'session {content}')}"
+        now, session = time.time(), secrets.token_urlsafe(32)
+        live = {one: facts for one, facts in self._sessions.items() if facts[1] > now}
+        for oldest in [one for one, facts in live.items() if facts[0] == owner][: 1 - SESSIONS]:
+            del live[oldest]
+        self._sessions = live | {session: (owner, now + SESSION_SECONDS)}
+        return session
 
-    def identify(self, authorization: str, cookie: str, address: str) -> Identity | None:
-        """Return who a request is from, None where it may not pass. authorization: the header."""
+    def end_session(self, session: str) -> None:
+        """Let nobody pass with a session's cookie any more."""
+        self._sessions.pop(session, None)
+
+    def identify(self, authorization: str, cookie: str, address: str) -> str:
+        """Return the owner of a request, "" for one that may not pass. authorization: the header."""
+        if self.open:
+            return EVERYONE
         scheme, _, token = authorization.partition(" ")
-        if not self.open and scheme.lower() == "bearer":
-            owner = self.find_owner(token.strip(), address)
-            return Identity(owner) if owner else None
-        content, _, signature = cookie.rpartition(".")
-        if content and cookie not in self._ended and self._is_signed(f"session {content}", signature):
-            expiry, _, owner = base64.urlsafe_b64decode(content).decode().split(" ", 2)
-            if int(expiry) > time.time():
-                return Identity(owner, cookie)
-        return Identity(EVERYONE) if self.open else None
-
-    def csrf(self, session: str) -> str:
-        """Return the token that requests of a session which change something carry."""
-        return self._sign(f"csrf {session}")
-
-    def is_genuine(self, session: str, token: str) -> bool:
-        """Return whether a token is that of a session."""
-        return self._is_signed(f"csrf {session}", token)
-
-    def _is_signed(self, text: str, signature: str) -> bool:
-        return hmac.compare_digest(self._sign(text).encode(), signature.encode("utf-8", "replace"))
-
-    def _sign(self, text: str) -> str:
-        return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
+        if scheme.lower() == "bearer":
+            return self.find_owner(token.strip(), address)
+        owner, expiry = self._sessions.get(cookie, ("", 0.0))
+        return owner if expiry > time.time() else ""
 
 
 def _read_tokens(path: Path) -> dict[bytes, str]:
@@ -154,7 +124,7 @@ OPEN_PATHS = ("/health", "/ready", "/sign-in")
 STATIC = "/static/"
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """Whose work it is, in a request's tasks and threads: an owner's, or that of an address where all are let in."""
-FORM, FORM_FIELD = "application/x-www-form-urlencoded", "csrf"
+FORM = "application/x-www-form-urlencoded"
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -203,7 +173,8 @@ FORMS = 0.064
 SMALL = 65_536  # bytes that are parsed at once, and received whatever else is held
 SLOWEST = 1_000  # bytes a second
 DRAINED = 64 * MEGABYTE  # that a client may send after its answer
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
+_HOST = re.compile(r"([^:\[\]]*|\[[\da-f:.]+\])(:\d+)?")
+_ADDRESS = re.compile(r"[\d.]+|\[.+\]")  # a host in numbers, which no name server can turn elsewhere
 
 
 def check_encoding(pairs: bytes) -> None:
@@ -234,17 +205,14 @@ class JsonRoute(APIRoute):
 
 
 def parse(model: type[BaseModel], body: bytes) -> BaseModel:
-    """Return what a body in JSON states. Raises RequestValidationError, Refusal for text that cannot be encoded."""
+    """Return what a body in JSON states. Raises RequestValidationError, or Refusal for what is no JSON."""
     try:
         return model.model_validate(from_json(body))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
         raise RequestValidationError([item | {"loc": ("body", *item["loc"])} for item in wrong]) from None
     except ValueError as error:  # not JSON, or text that cannot be encoded, such as half a character
-        line, column = map(int, re.findall(r"\d+", str(error))[-2:])
-        end = sum(map(len, body.split(b"\n", line - 1)[: line - 1])) + line - 1 + column
-        names = [found[1].decode(errors="replace") for found in _STRING.finditer(body, 0, end) if found[2]]
-        raise Refusal(400, f"{'.'.join(['body', *names[-1:]])}: {error}") from None
+        raise Refusal(400, f"body: {error}") from None
 
 
 class Guard:
@@ -265,7 +233,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers, state, sent = Headers(scope=scope), scope.setdefault("state", {}), False
-        state["identity"] = Identity("")
+        state["owner"] = ""
 
         async def send_checked(message: Message) -> None:
             nonlocal sent
@@ -275,21 +243,14 @@ class Guard:
                 public = self.gatekeeper.open or scope["path"].startswith(STATIC)
                 for name, value in (HEADERS if public else HEADERS | SECRET).items():
                     added.setdefault(name, value)
-                if session := state.get("new_session"):
-                    added.append("set-cookie", session_cookie(scope, session))
             await send(message)
 
         try:
-            identity = state["identity"] = self._admit(scope, headers)
-            is_page = _wants_page(scope, headers) and not scope["path"].startswith(STATIC)
-            if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
-                state["new_session"] = self.gatekeeper.start_session(identity.owner)
-                state["identity"] = Identity(identity.owner, state["new_session"])
-            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else f"from {find_address(scope)}")
+            self._admit(scope, headers)
             body = await self._read_body(scope, headers, receive)
-            for pairs in (scope.get("raw_path", b""), scope["query_string"], body if _is_form(headers) else b""):
+            form = body if headers.get("content-type", "").startswith(FORM) else b""
+            for pairs in (scope.get("raw_path", b""), scope["query_string"], form):
                 check_encoding(pairs)
-            self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
             return
         except TimeoutError:
@@ -297,66 +258,43 @@ class Guard:
         except Refusal as refused:
             refusal = refused
         except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
-            _log_failure(error)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
+            log.error("failed", extra=details)
             refusal = Refusal(500, "the request failed; the log says where")
         finally:
             self._held[CLIENT.get()] -= state.pop("held", 0)
             self._held += Counter()  # drops those of 0
         if not sent:
-            answer = self._refuse(scope, refusal)
+            answer = self._refuse(scope, headers, refusal)
             head = {"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers}
             await send_checked(head)
             await send_checked({"type": "http.response.body", "body": answer.body, "more_body": True})
             if state.get("read") or await self._drain(receive):
                 await send_checked({"type": "http.response.body"})
 
-    def _admit(self, scope: Scope, headers: Headers) -> Identity:
-        """Return who may pass. Raises Refusal for all others."""
-        try:
-            host = (urlsplit(f"//{headers.get('host', '')}").hostname or "").lower()
-        except ValueError:
-            host = ""
-        if host not in self._hosts and not _is_address(host):
+    def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Note whose request it is. Raises Refusal for one that may not pass."""
+        found = _HOST.fullmatch(headers.get("host", "").lower())
+        host = found[1] if found else ""
+        if host not in self._hosts and not _ADDRESS.fullmatch(host):
             raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
         address, is_open = find_address(scope), scope["path"] in OPEN_PATHS or scope["path"].startswith(STATIC)
         authorization = "" if is_open else headers.get("authorization", "")
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        identity = self.gatekeeper.identify(authorization, cookie, address)
-        if identity is None:
-            if not is_open:
-                message = "a token is required: send the header Authorization: Bearer TOKEN"
-                raise Refusal(401, message, {"www-authenticate": "Bearer"})
-            identity = Identity("")
-        self._check_origin(scope, headers)
-        client = address if identity.owner in ("", EVERYONE) else identity.owner
-        if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(client)):
+        owner = scope["state"]["owner"] = self.gatekeeper.identify(authorization, cookie, address)
+        if not owner and not is_open:
+            message = "a token is required: send the header Authorization: Bearer TOKEN"
+            raise Refusal(401, message, {"www-authenticate": "Bearer"})
+        CLIENT.set(owner if owner not in ("", EVERYONE) else f"from {address}")
+        if scope["method"] not in SAFE:
+            _check_origin(headers, is_known=bool(cookie and owner) and not authorization)
+        if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(CLIENT.get())):
             raise Refusal.wait(f"more than {self.settings.rate:g} requests a second of one client", wait)
-        return identity
 
-    def _check_origin(self, scope: Scope, headers: Headers) -> None:
-        """Raise Refusal for a request that changes something and may come from another site's page."""
-        if scope["method"] in SAFE:
-            return
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower():
-            raise Refusal(403, f"requests from pages of {origin} are not accepted")
-        if headers.get("sec-fetch-site") == "cross-site":
-            raise Refusal(403, "requests from pages of other sites are not accepted")
-
-    def _check_token(self, scope: Scope, headers: Headers, body: bytes) -> None:
-        """Raise Refusal for a request of a session that changes something without its token, in a header or a form."""
-        identity: Identity = scope["state"]["identity"]
-        if scope["method"] in SAFE or not identity.session:
-            return
-        token = headers.get(CSRF_HEADER, "")
-        if not token and _is_form(headers):
-            token = parse_qs(body.decode("utf-8", "replace")).get(FORM_FIELD, [""])[0]
-        if not self.gatekeeper.is_genuine(identity.session, token):
-            raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
-
-    def _refuse(self, scope: Scope, refusal: Refusal) -> Response:
+    def _refuse(self, scope: Scope, headers: Headers, refusal: Refusal) -> Response:
         """Return the way to the sign-in for a browser without a token, an error otherwise."""
-        if refusal.status != 401 or not _wants_page(scope, Headers(scope=scope)):
+        if refusal.status != 401 or scope["method"] != "GET" or "text/html" not in headers.get("accept", ""):
             return self.answer(Request(scope), refusal)
         query = scope["query_string"].decode("latin-1")
         target = scope["path"] + (f"?{query}" if query else "")
@@ -403,34 +341,33 @@ class Guard:
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the application, until the client goes away, or nothing is sent until the deadline."""
-        gone = asyncio.ensure_future(_wait_until_gone(receive))
-        unread = [body]
+        unread, loop, seconds = [body], asyncio.get_running_loop(), self.settings.deadline
+
+        async def wait_until_gone() -> Message:
+            while (message := await receive())["type"] != "http.disconnect":
+                pass
+            return message
 
         async def replay() -> Message:
             if unread:
                 return {"type": "http.request", "body": unread.pop(), "more_body": False}
             return await asyncio.shield(gone)
 
-        sent = 0
+        async with asyncio.timeout(seconds) as timer:
 
-        async def count(message: Message) -> None:
-            nonlocal sent
-            await send(message)
-            sent += 1
+            async def send_in_time(message: Message) -> None:
+                await send(message)
+                timer.reschedule(loop.time() + seconds)  # a long answer goes on while it is read
 
-        work, before = asyncio.ensure_future(self.app(scope, replay, count)), -1
-        try:
-            while before < sent and not (work.done() or gone.done()):  # a long answer goes on while it is read
-                before = sent
-                await asyncio.wait({work, gone}, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
-            elif not gone.done():
-                raise TimeoutError
-        finally:
-            for task in (work, gone):
-                task.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
+            gone, work = loop.create_task(wait_until_gone()), loop.create_task(self.app(scope, replay, send_in_time))
+            try:
+                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if work.done():
+                    work.result()
+            finally:
+                work.cancel()
+                gone.cancel()
+                await asyncio.gather(work, gone, return_exceptions=True)
 
 
 def find_address(scope: Scope) -> str:
@@ -438,37 +375,14 @@ def find_address(scope: Scope) -> str:
     return str((scope.get("client") or ("unknown",))[0])
 
 
-def _is_form(headers: Headers) -> bool:
-    return headers.get("content-type", "").startswith(FORM)
+def _check_origin(headers: Headers, *, is_known: bool) -> None:
+    """Raise Refusal for a request that changes something and may come from another site's page.
 
-
-def _log_failure(error: Exception) -> None:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
-    log.error("failed", extra=details)
-
-
-def _wants_page(scope: Scope, headers: Headers) -> bool:
-    return scope["method"] == "GET" and "text/html" in headers.get("accept", "")
-
-
-def session_cookie(scope: Scope, session: str) -> str:
-    """Return the header that stores a session in a browser, where neither scripts nor other sites can use it."""
-    age = SESSION_SECONDS if session else 0
-    secure = "; Secure" if scope.get("scheme") == "https" else ""
-    return f"{COOKIE}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"
-
-
-async def _wait_until_gone(receive: Receive) -> Message:
-    while (message := await receive())["type"] != "http.disconnect":
-        pass
-    return message
-
-
-def _is_address(host: str) -> bool:
-    """Return whether a host is an address in numbers, which no name server can turn elsewhere."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    is_known: by its session, which a browser adds; browsers state an origin, or what site asks.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "")
+    if origin is None and not site and is_known:
+        raise Refusal(403, "a request of a session states its origin; send the header Origin, or a token")
+    foreign = origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
+    if foreign or site == "cross-site":
+        raise Refusal(403, f"requests from pages of {origin or 'other sites'} are not accepted")

@@ -76,7 +76,7 @@ class Observer:
             self.metrics.seconds.labels(method, path, status).observe(seconds)
             self.metrics.errors.inc(status >= 500)
             facts: dict[str, Any] = {"method": method, "path": path, "status": status}
-            owner = getattr(scope.get("state", {}).get("identity"), "owner", "")
+            owner = scope.get("state", {}).get("owner", "")
             log.info("request", extra=facts | {"seconds": round(seconds, 4), "owner": owner})
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sciprism.pages import fill_page
-from sciprism.service.limits import EVERYONE, Identity, find_address, session_cookie
+from sciprism.service.limits import COOKIE, EVERYONE, SESSION_SECONDS, find_address
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
@@ -19,14 +19,13 @@ router = APIRouter(include_in_schema=False)
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page. All templates know the collections, who is signed in and the token that forms carry."""
     state: ServiceState = request.app.state.service
-    identity: Identity = request.state.identity
+    owner: str = request.state.owner
     shared = {
         "request": request,
-        "collections": list(state.collections) if identity.owner else [],
-        "owner": "" if identity.owner == EVERYONE else identity.owner,
-        "signed_in": bool(identity.owner),
-        "has_workspace": bool(identity.owner) and state.uploads is not None,
-        "csrf": state.gatekeeper.csrf(identity.session),
+        "collections": list(state.collections) if owner else [],
+        "owner": "" if owner == EVERYONE else owner,
+        "signed_in": bool(owner),
+        "has_workspace": bool(owner) and state.uploads is not None,
         "sign_in": not state.gatekeeper.open,
         "error": "",
         "status": status,
@@ -82,21 +81,25 @@ async def sign_in_page(request: Request, next: str = "/") -> Response:
 
 
 @router.post("/sign-in")
-def sign_in(request: Request, form: Form) -> Response:
-    """Start a session for a token."""
+async def sign_in(request: Request, form: Form) -> Response:
+    """Start a session for a token, whose cookie neither scripts nor other sites can use."""
     gatekeeper, address = request.app.state.service.gatekeeper, find_address(request.scope)
     target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""), address)
     if not owner:
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
-    cookie = session_cookie(request.scope, gatekeeper.start_session(owner))
-    return RedirectResponse(target, 303, {"set-cookie": cookie})
+    answer, session = RedirectResponse(target, 303), gatekeeper.start_session(owner)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(COOKIE, session, SESSION_SECONDS, secure=secure, httponly=True, samesite="lax")
+    return answer
 
 
 @router.post("/sign-out")
-def sign_out(request: Request) -> Response:
+async def sign_out(request: Request) -> Response:
     """End the session of this browser, and of whoever has its cookie."""
-    request.app.state.service.gatekeeper.end_session(request.state.identity.session)
-    return RedirectResponse("/sign-in", 303, {"set-cookie": session_cookie(request.scope, "")})
+    request.app.state.service.gatekeeper.end_session(request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
 
 
 def _own_path(target: str) -> str:

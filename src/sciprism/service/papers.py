@@ -124,7 +124,7 @@ class SimilarRequest(SimilarTo):
 
 async def use_collection(request: Request, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
     """Return what a use of a collection returns; name: of a served one, or of the caller's uploads."""
-    result: Result = await request.app.state.service.use(request.state.identity.owner, name, work)
+    result: Result = await request.app.state.service.use(request.state.owner, name, work)
     return result
 
 

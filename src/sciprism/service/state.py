@@ -10,12 +10,11 @@ from contextvars import copy_context
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher
+from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher, Turns
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
-from sciprism.service.limits import CLIENT, Gatekeeper
+from sciprism.service.limits import Gatekeeper
 from sciprism.service.observation import Metrics
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal
@@ -52,7 +51,7 @@ class ServiceState:
             self.uploads = Uploads(workspace, partial(self.share_model, patient=True), self.background)
             self.background.kinds[KIND] = REPORT, self.uploads.fill
         self._threads = ThreadPoolExecutor(THREADS, "use")
-        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._turns = Turns(SHARE)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def load(self) -> None:
@@ -114,7 +113,7 @@ class ServiceState:
         """
         context, given_up = copy_context(), Event()
         context.run(GIVEN_UP.set, given_up)
-        async with self._shares.setdefault(CLIENT.get(), asyncio.Semaphore(SHARE)):
+        async with self._turns.take():
             try:
                 return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work, *args)
             finally:

@@ -97,7 +97,7 @@ def find_uploads(request: Request) -> tuple[Uploads, str]:
     state = request.app.state.service
     if state.uploads is None:
         raise Refusal(403, "nothing can be stored here: the service was started without --workspace")
-    return state.uploads, request.state.identity.owner
+    return state.uploads, request.state.owner
 
 
 def find_item(request: Request, id: str, kind: str, collection: str = "") -> WorkspaceItem:
