@@ -26,7 +26,9 @@ def encode(batcher, texts, role="paper", **options):
 
 @settings(max_examples=10)
 @given(
-    requests=st.lists(st.tuples(st.lists(TEXTS, min_size=1, max_size=8), ROLES, st.integers(0, 3), st.booleans()), max_size=8),
+    requests=st.lists(
+        st.tuples(st.lists(TEXTS, min_size=1, max_size=8), ROLES, st.integers(0, 3), st.booleans()), max_size=8
+    ),
     budget=st.sampled_from([1, 64, 300, 4096]),
 )
 def test_shared_batches_give_what_single_requests_give(tiny_encoder, requests, budget):

@@ -216,9 +216,7 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
         "vocabulary": {"name": "v.csv", "text": text.replace("sky,other\n", "")},
     }
     for odd, status in (({"name": "v.exe", "text": ""}, 400), (None, 404)):
-        assert (
-            client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}).status_code == status
-        )
+        assert client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}).status_code == status
     monkeypatch.setattr(tag_reviews, "MAX_TAGS", 12)
     many = client.post("/workspace/tag-reviews", json=body | {"k": 3})
     assert many.status_code == 400 and "at most 12 tags" in many.text
