@@ -92,13 +92,14 @@ class Construction:
     """How queries are split and pools are built.
 
     group: rows -> field -> rows, to split each field. max_queries: of a field, a part and a relation, by
-    default, 0 for all. queries_cite: only papers that cite others can be queries, of co-citations too. choose:
-    relation -> function of the graph, the query's row, the maximum of positives and a random generator.
+    default, 0 for all. queries_alone: only papers that may be queries cite others; negatives are these and papers
+    linked to them, and a query of co-citations must cite too. choose: relation -> function of the graph, the
+    query's row, the maximum of positives and a random generator.
     """
 
     group: Callable[[Sequence[int], Sequence[tuple[str, ...]]], Groups]
     max_queries: int
-    queries_cite: bool
+    queries_alone: bool
     choose: Mapping[Relation, Callable[[CitationGraph, int, int, Random], PositiveChoice]]
 
 
@@ -118,6 +119,19 @@ def co_cited_mask(graph: CitationGraph) -> Mask:
     mask = np.zeros(graph.size, bool)
     mask[cited[graph.cited.counts[citing] > 1]] = True
     return mask
+
+
+def _of_queries(graph: CitationGraph, rows: Sequence[int], relation: Relation) -> tuple[CitationGraph, list[int]]:
+    """Return the citations by queries alone, and these with the papers linked to them, ascending."""
+    asked = np.isin(np.arange(graph.size), rows) & (graph.cited.counts > 0)
+    if relation == "cocite":
+        asked &= graph.citing.counts > 0
+    citing, cited = graph.edges
+    by_queries = CitationGraph(graph.size, citing[asked[citing]], cited[asked[citing]])
+    linked = asked | (by_queries.citing.counts > 0)
+    if relation == "cocite":
+        linked[citing[asked[cited]]] = True
+    return by_queries, np.flatnonzero(linked).tolist()
 
 
 def _published_cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
@@ -155,11 +169,11 @@ def _cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> Posit
 constructions["published"] = Construction(
     group=group_by_every_field,
     max_queries=0,
-    queries_cite=True,
+    queries_alone=True,
     choose={"cite": _published_cite, "cocite": _published_cocite},
 )
 constructions["corrected"] = Construction(
-    group=group_by_rarest_field, max_queries=500, queries_cite=False, choose={"cite": _cite, "cocite": _cocite}
+    group=group_by_rarest_field, max_queries=500, queries_alone=False, choose={"cite": _cite, "cocite": _cocite}
 )
 
 NO_RELATION: Mapping[Relation, str] = {
@@ -248,10 +262,16 @@ class Benchmark:
         self._construction = constructions[settings.construction]
         limit = settings.max_queries
         self._limit = (self._construction.max_queries if limit is None else limit) or None
-        cites, co_cited = corpus.graph.cited.counts > 0, co_cited_mask(corpus.graph)
-        with_co_cited = cites & co_cited if self._construction.queries_cite else co_cited
-        self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": with_co_cited}
-        linked = np.logical_or.reduce([*self._can_query.values()])
+        self._graphs: dict[Relation, CitationGraph] = dict.fromkeys(RELATIONS, corpus.graph)
+        self._candidates: dict[Relation, Sequence[int]] = dict.fromkeys(RELATIONS, range(corpus.graph.size))
+        if self._construction.queries_alone:
+            for relation in RELATIONS:
+                self._graphs[relation], self._candidates[relation] = _of_queries(corpus.graph, rows, relation)
+        cites, co_cited = self._graphs["cite"].cited.counts > 0, co_cited_mask(self._graphs["cocite"])
+        if self._construction.queries_alone:
+            co_cited &= cites
+        self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": co_cited}
+        linked = cites | co_cited
         self._linked = self._split([row for row in rows if linked[row]], "linked")
         self._others = self._split([row for row in rows if not linked[row]], "others")
 
@@ -305,17 +325,17 @@ class Benchmark:
         """Sample positives and negatives; sampling as many more rows as cannot be negatives always leaves enough."""
         random = seeded_random(self.settings.seed, relation, self.corpus.names[row])
         choose, limit = self._construction.choose[relation], self.settings.negatives
-        positives, no_negatives = choose(self.corpus.graph, row, self.settings.positives, random)
-        candidates: Sequence[int] = range(self.corpus.graph.size)
+        positives, no_negatives = choose(self._graphs[relation], row, self.settings.positives, random)
+        candidates = self._candidates[relation]
         if self.settings.within_fields:
-            groups = [self._rows_of_field[name] for name in self.corpus.fields[row]]
+            groups = [self._rows_of_field[relation].get(name, ()) for name in self.corpus.fields[row]]
             candidates = groups[0] if len(groups) == 1 else sorted({*chain.from_iterable(groups)})
         sampled = random.sample(candidates, min(len(candidates), limit + len(no_negatives)))
         return positives, [other for other in sampled if other not in no_negatives][:limit]
 
     @cached_property
-    def _rows_of_field(self) -> Groups:
-        return group_by_every_field(range(self.corpus.graph.size), self.corpus.fields)
+    def _rows_of_field(self) -> Mapping[Relation, Groups]:
+        return {name: group_by_every_field(rows, self.corpus.fields) for name, rows in self._candidates.items()}
 
     def _first(self, rows: list[int], where: str) -> list[int]:
         for row in rows[self._limit :] if self._limit else ():

@@ -18,10 +18,11 @@ def as_sets(pool):
 
 def test_the_published_pool_of_co_citations_is_the_top_of_the_highest_count(starred):
     """The highest count is 3, so the pool is the first 3 papers: d is a negative though it is co-cited."""
+    starred.paper("w", "x1", "x2", "x3", "x4")  # co-citations count where the citing paper is cited itself
     pools = starred.prepare(construction="published", **ALL).pools("cocite")
-    assert {*pools} == {"q"}, "a, b, c and d cite nothing, and are no queries"
+    assert {*pools} == {"q"}, "a, b, c and d cite nothing, and w is not cited"
     positives, negatives = as_sets(pools["q"])
-    assert positives == {*"abc"} and negatives == EVERYBODY - {*"qabc"}
+    assert positives == {*"abc"} and negatives == EVERYBODY - {*"qabcuv"} | {"w"}, "u and v are linked to no query"
 
 
 def test_the_corrected_pool_holds_all_co_cited_papers_by_their_counts(starred):
@@ -49,8 +50,8 @@ def test_negatives_of_the_querys_own_fields(benchmark):
 def test_citations_in_both_constructions(starred):
     pools = starred.prepare(construction="published", **ALL).pools("cite")
     assert {*pools} == {"q", "x1", "x2", "x3", "x4"}
-    assert as_sets(pools["q"]) == ({"z"}, EVERYBODY - {*"qz"}), "co-cited and citing papers may be negatives"
-    assert as_sets(pools["x3"]) == ({*"qa"}, EVERYBODY - {*"qa", "x3"})
+    assert as_sets(pools["q"]) == ({"z"}, EVERYBODY - {*"qzuv"}), "co-cited and citing papers may be negatives"
+    assert as_sets(pools["x3"]) == ({*"qa"}, EVERYBODY - {*"qauv", "x3"})
     pools = starred.prepare(**ALL).pools("cite")
     assert as_sets(pools["q"]) == ({"z"}, {*"uv"})
     assert as_sets(pools["x4"]) == ({*"qd"}, EVERYBODY - {*"qd", "x4"})
@@ -59,9 +60,10 @@ def test_citations_in_both_constructions(starred):
 def test_one_co_citation_each_gives_one_positive_as_published(benchmark):
     """`most_common(1)` is one paper, however many are co-cited with the query once."""
     benchmark.paper("q", "z")
-    for name in "abcz":
+    for name in "abc":
         benchmark.paper(name)
     benchmark.paper("x", *"qabc")
+    benchmark.paper("z", "x")
     positives, negatives = benchmark.prepare(construction="published", **ALL).pools("cocite")["q"]
     assert positives == ["a"] and {*negatives} == {*"bczx"}
     positives, _ = benchmark.prepare(**ALL, construction="published", seed=5).pools("cocite")["q"]
@@ -79,6 +81,7 @@ def test_published_positives_are_sampled_from_a_longer_pool(benchmark):
         benchmark.paper(name)
     for n in range(7):
         benchmark.paper(f"x{n}", "q", *names)
+    benchmark.paper("w", *(f"x{n}" for n in range(7)))
     found = set()
     for seed in range(8):
         positives, negatives = benchmark.prepare(construction="published", seed=seed, **ALL).pools("cocite")["q"]

@@ -107,8 +107,12 @@ def test_a_later_call_deletes_what_it_does_not_write(starred):
     assert left == {*starred.json("multi-scidocs.json")["files"], "multi-scidocs.json"}
 
 
-def s2orc(folder: Path) -> Path:
-    """Three shards; the papers of shard 7 cite those of the others."""
+def cite_others(shard, n):
+    return [f"0{n:02}", f"11{n:02}", "999"] if shard == 7 else None
+
+
+def s2orc(folder: Path, cite=cite_others) -> Path:
+    """Three shards; by default the papers of shard 7 cite those of the others."""
     for shard in (0, 7, 11):
         names = [f"{shard}{n:02}" for n in range(20)]
         papers = [
@@ -117,7 +121,7 @@ def s2orc(folder: Path) -> Path:
                 "title": f"Title {name}",
                 "mag_field_of_study": ["Art" if n % 2 else "Physics"],
                 "has_pdf_parse": n != 3,
-                "outbound_citations": [f"0{n:02}", f"11{n:02}", "999"] if shard == 7 else None,
+                "outbound_citations": cite(shard, n),
             }
             for n, name in enumerate(names)
         ]
@@ -149,3 +153,22 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     with pytest.raises(InputError, match="no shard 8; there are 0, 7, 11"):
         missing = CitationSources(files=inputs.files, shards=(8,))
         prepare_multi_scidocs(tmp_path / "out", missing, BenchmarkSettings())
+
+
+def test_as_published_only_queries_tell_what_is_cited_together(tmp_path):
+    """The authors' files hold the citations of queries alone: those of shard 11 count for nothing."""
+
+    def cite(shard, n):
+        far, near = [f"7{n:02}", f"7{(n + 9) % 20:02}"], [f"7{(n + step) % 20:02}" for step in (1, 2)]
+        return {0: None, 7: [f"0{n:02}", *near], 11: far}[shard]
+
+    inputs = CitationSources(files=(s2orc(tmp_path / "s2orc", cite),), shards=(7,))
+    settings = BenchmarkSettings(construction="published", val=0.0, test=1.0)
+    prepare_multi_scidocs(tmp_path / "out", inputs, settings)
+    shards = {"cite": {"0", "7"}, "cocite": {"0", "7", "1"}}  # the citing papers of shard 11 are linked to queries
+    for relation, first in shards.items():
+        lines = (tmp_path / f"out/multi-scidocs/{relation}/test.qrel").read_text().splitlines()
+        rows = [line.split() for line in lines]
+        assert {name[0] for _, _, name, _ in rows} == first
+        together = {(int(name[1:]) - int(query[1:])) % 20 for query, _, name, grade in rows if grade == "1"}
+        assert 9 not in together and 11 not in together
