@@ -55,7 +55,7 @@ CODE_LINES = {
     "uses": 7_580,
     "papers": 6_017,
     "evaluation": 5_452,
-    "prepare": 4_872,
+    "prepare": 4_888,
     "encoders": 4_856,
     "cli": 3_881,
     "datasets": 4_142,
