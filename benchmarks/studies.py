@@ -7,10 +7,7 @@ the repository root, with SCIPRISM_DATA:
     python benchmarks/studies.py -o out/studies --general TEXTS
 
 --general is a folder of plain texts of general English (.txt), for INDUS's studies, which are left out without it.
-On a GPU, first run as many as there are cores side by side (benchmarks/side_by_side.py), then the same without
---processes for what they leave, and for tables:
-
-    python benchmarks/studies.py -o out/studies --general TEXTS --processes 16 --here defaults.chunk_tokens=32768
+On a GPU, add `--here defaults.chunk_tokens=32768`.
 """
 
 from __future__ import annotations
@@ -19,15 +16,114 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from indus_data import LENGTH, WORDS, name_texts
 from measurement import build_parser
-from study_jobs import run_side_by_side
-from study_plan import PLAN, Step, find_backbone, find_data, list_rounds, list_step_changes
+from study import RETRIEVER
 
 BENCHMARKS = Path("benchmarks")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the plan. script: in benchmarks/; sources, runs: folders in the output folder.
+
+    seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder of results.
+    option: of the command. changes: of every recipe. backbone: in the output folder, what every recipe starts from, ""
+    for the recipes' own. only: keys of its arms, all if none.
+    """
+
+    script: str
+    sources: str
+    runs: str
+    results: str
+    seeds: tuple[tuple[int, ...], ...] = ((0,), (0, 1, 2))
+    data: str = ""
+    option: str = ""
+    changes: tuple[str, ...] = ()
+    backbone: str = ""
+    only: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return " ".join(filter(None, (self.script, self.option, self.backbone.partition("/")[0], *self.only)))
+
+
+MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
+MASKED_LM = "masked-lm/masked-lm/model"
+"""Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (docs/studies.md)."""
+LONGER_DEV = ("defaults.evaluation.every=200", "defaults.optimizer.lr=2e-4")
+"""Whole dev texts cost four times what truncated ones do: they are scored half as often."""
+TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in ("distil", "polish"))
+PLAN = (
+    Step("scirepeval", "open-8000", "formats", "scirepeval"),
+    Step("scimult", "open", "scimult", "scimult"),
+    Step("multi2spe", "multi2spe/triplets", "multi2spe", "multi2spe", MULTI2SPE_SEEDS, "multi2spe/benchmarks/held-out"),
+    Step("prism", "open-8000", "formats", "prism"),
+    Step(
+        "multi2spe_fields",
+        "multi2spe/triplets",
+        "multi2spe",
+        "multi2spe",
+        MULTI2SPE_SEEDS,
+        "multi2spe/benchmarks/fields",
+    ),
+    Step("indus_domain", "indus", "indus", "indus"),
+    Step("indus", "indus", "indus", "indus", changes=TEACHERS),
+    Step("prism", "open-8000", "formats", "prism", option="--growth"),
+    Step(
+        "multi2spe",
+        "multi2spe/triplets",
+        "multi2spe-masked-lm",
+        "studies/multi2spe-masked-lm",
+        MULTI2SPE_SEEDS,
+        "multi2spe/benchmarks/held-out",
+        changes=LONGER_DEV,
+        backbone=MASKED_LM,
+        only=(
+            "specter-cs",
+            "facets-cs",
+            "facets-lambda-1-cs",
+            "facets-no-maps-cs",
+            "facets-no-reparameterisation-cs",
+        ),
+    ),
+    Step(
+        "scirepeval",
+        "open-8000",
+        "formats-masked-lm",
+        "studies/scirepeval-masked-lm",
+        changes=LONGER_DEV[:1],
+        backbone=MASKED_LM,
+        only=("heads", "mtl-cls", "ctrl", "adapters", "pals", "adapter-fusion", "ctrl-random"),
+    ),
+)
+
+
+def list_step_changes(step: Step, args: argparse.Namespace) -> list[str]:
+    """Return the changes of every recipe of a step."""
+    return [f"defaults.precision={args.precision}", *step.changes]
+
+
+def find_backbone(step: Step, args: argparse.Namespace) -> str:
+    """Return the model that every recipe of a step starts from."""
+    return str(args.output / step.backbone) if step.backbone else RETRIEVER
+
+
+def find_data(step: Step, args: argparse.Namespace) -> Path:
+    """Return the folder of a step's benchmarks."""
+    return (args.output / step.data).resolve() if step.data else Path(os.environ["SCIPRISM_DATA"])
+
+
+def list_rounds(plan: Sequence[Step]) -> Iterator[tuple[Step, tuple[int, ...]]]:
+    """Yield the steps with their seeds, in the order of the plan: all have their first seed before any has others."""
+    for number in range(max(len(step.seeds) for step in plan)):
+        for step in plan:
+            yield step, step.seeds[min(number, len(step.seeds) - 1)]
 
 
 def prepare_sources(folder: Path, general: Path | None) -> None:
@@ -73,18 +169,13 @@ def main() -> None:
     parser.add_argument("--precision", default="bfloat16", help="of training and of scored vectors")
     parser.add_argument("--here", action="append", default=[], help="as each study takes it")
     parser.add_argument("--only", nargs="+", default=[step.script for step in PLAN], help="scripts of the plan")
-    parser.add_argument("--processes", type=int, default=1, help="of runs side by side; 1: one study after the other")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="when runs side by side are stopped")
     args = parser.parse_args()
     if not os.environ.get("SCIPRISM_DATA"):
         parser.error("set SCIPRISM_DATA to the folder of the data sets")
     prepare_sources(args.output, args.general)
     plan = [step for step in PLAN if step.script in args.only and (args.general or step.sources != "indus")]
     failed = [] if args.general else ["indus (no --general)"]
-    if args.processes > 1:
-        failed += run_side_by_side(list_rounds(plan), args)
-    else:
-        failed += [step.name for step, seeds in list_rounds(plan) if run_step(step, seeds, args)]
+    failed += [step.name for step, seeds in list_rounds(plan) if run_step(step, seeds, args)]
     if failed:
         raise SystemExit(f"incomplete: {', '.join(dict.fromkeys(failed))}; the same command continues")
 

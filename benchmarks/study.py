@@ -25,12 +25,10 @@ from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
 from sciprism.evaluation.results import PACK_SUFFIX, ResultKey, ScoredResult, folder_name, read_pack, write_pack
-from sciprism.evaluation.run import TaskData, TaskDataSource
-from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.estimates import read_models, read_runs, write_models
 from sciprism.reproduce.papers import ModelRow, reproductions
-from sciprism.reproduce.run import TablePlan, plan_table, score_table
+from sciprism.reproduce.run import plan_table, score_table
 
 MAX_LENGTH = 128
 RETRIEVER = "all-MiniLM-L6-v2"
@@ -199,7 +197,7 @@ def backbone(args: argparse.Namespace) -> Path:
     return folder
 
 
-def score(study: Study, key: str, model: str, args: argparse.Namespace, task_data: TaskDataSource = TaskData) -> None:
+def score(study: Study, key: str, model: str, args: argparse.Namespace) -> None:
     """Score one model for all rows of the study's tables that show it; what has been scored is not scored again."""
     paper = reproductions[study.paper]
     suite, data = paper.suites[study.data], Path(os.environ["SCIPRISM_DATA"])
@@ -209,19 +207,8 @@ def score(study: Study, key: str, model: str, args: argparse.Namespace, task_dat
         if not rows:
             continue
         plan = plan_table(paper, replace(table, rows=rows), suite, {key: (model,)}, data, args.precision)
-        if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}", task_data=task_data).failed:
+        if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}").failed:
             raise SystemExit(f"{key}: a task of table {name} failed; the same command continues")
-
-
-def list_tasks(study: Study) -> list[Task]:
-    """Return the tasks of a study's tables."""
-    paper = reproductions[study.paper]
-    suite, found = paper.suites[study.data], dict[str, None]()
-    for table in map(paper.table, study.tables):
-        plan = TablePlan(paper, table, suite, {})
-        found |= {name: None for row in table.rows for name in plan.tasks_of(row)}
-    tasks = suite.tasks_by_name()
-    return [tasks[name] for name in found]
 
 
 def list_untrained(study: Study) -> dict[str, str]:
@@ -230,12 +217,12 @@ def list_untrained(study: Study) -> dict[str, str]:
     return {key: model for key, model in {"backbone": "", **study.fixed}.items() if key in shown}
 
 
-def score_ensembles(study: Study, seed: int, args: argparse.Namespace, task_data: TaskDataSource = TaskData) -> None:
+def score_ensembles(study: Study, seed: int, args: argparse.Namespace) -> None:
     """Score the ensembles of one seed whose members are there."""
     folders = {arm.key: args.runs / run_name(arm, seed) for arm in study.arms}
     for key, name_of in study.ensembles.items():
         if all((folders[member] / "recipe.json").exists() for member in name_members(name_of)):
-            score(study, key, name_of.format_map(folders), args, task_data)
+            score(study, key, name_of.format_map(folders), args)
 
 
 def name_members(ensemble: str) -> list[str]:
