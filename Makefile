@@ -73,7 +73,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
-	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 	$(MAKE) results
 
 torture: .venv/dev  # kills, damages, full disks, fuzzed records: hours
@@ -84,7 +83,6 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism results pack out/benchmarks -o results/benchmarks
 	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.md
 	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
-	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
 	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm vis-all -o results/recommending.json
 	$(BIN)/python benchmarks/own_citations.py out/own-citations -o results/own_citations.json
@@ -92,7 +90,6 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism embed "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o out/served --skip-bad
 	$(BIN)/python benchmarks/serve.py out/served -o results/serve.json
 	$(BIN)/python benchmarks/serve.py out/served --run memory -o results/serve.json
-	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
 	$(BIN)/sciprism prepare open -o out/sources
 	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json
 

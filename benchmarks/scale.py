@@ -1,39 +1,43 @@
-"""A million papers in four parts with one worker killed twice, merged, then searched here and in databases.
+"""A million papers in four parts with one worker killed twice, merged, searched here; a collection pushed to databases.
 
 The texts are of real papers: a title and two sentences of its abstract, the second after the first, or the first
 after the last; so a paper of eight sentences gives eight records of different text. The titles of 200 papers that gave
 no record are the queries.
-Each stage is stored when it ends, and the next one needs what it left in FOLDER. Run from the repository root:
+Each stage is stored when it ends, and the next one needs what it left in FOLDER. Recall@10 is the share of the ten best
+papers of exact search that are found, or of search here by the same words. `push` takes any collection, whose titles
+are the queries; each push and each search is a process of its own, and the vectors of queries are made beforehand. Run
+from the repository root:
 
     for stage in papers embed index search; do
         python benchmarks/scale.py $stage FOLDER --data DATA -o results/scale.json
     done
-    python benchmarks/scale.py push FOLDER --to postgresql:///DATABASE/papers qdrant:///DIR/papers -o results/scale.json
+    python benchmarks/scale.py push COLLECTION --to ADDRESS ... -o results/push.json
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from command_memory import read_lines
-from measurement import build_parser, provenance, write_result
-from push import DEPTH, MODES, attempt, measure_push, measure_search, search_remote
-from sciprism.store import StoredCollection, delete
+import numpy as np
+
+from measurement import build_parser, peak_memory_mb, provenance, run_apart, write_result
+from sciprism.databases import RemoteCollection, push
+from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection, read_manifest
 from sciprism.text.sentences import split_sentences
-from sciprism.uses.rankings import Ranking
+from sciprism.uses.collection import load_encoder
 from sciprism.uses.search import search
 
 SOURCES = (
@@ -45,6 +49,7 @@ SOURCES = (
     "xmc_pubmed_mesh/papers.jsonl.gz",
 )
 FILES, PARTS, AT_ONCE, QUERIES = 32, 4, 2, 200
+DEPTH, WARM_UP, MODES = 10, 3, ("exact", "lexical", "hybrid")
 QUERY_STEP = 700
 """One in so many papers is a query and gives no record."""
 KILLED_PART, KILLED_AT = 3, (0.3, 0.7)
@@ -167,56 +172,87 @@ def index_collection(options: Namespace) -> dict[str, Any]:
     }
 
 
+class CachedQueries:
+    """An encoder that has encoded the queries before."""
+
+    def __init__(self, encoder: Any, queries: Sequence[str]) -> None:
+        self._encoder, self._vectors = encoder, {}
+        for format in {"search", "proximity"} & set(encoder.formats):
+            vectors = encoder.encode(queries, format=format, role="query")
+            self._vectors |= {(query, format): vector for query, vector in zip(queries, vectors, strict=True)}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    def encode(self, queries: Sequence[str], *, format: str, role: str) -> np.ndarray:
+        return np.stack([self._vectors[query, format] for query in queries])
+
+
+def search_collection(vecs: Path, queries: Sequence[str], address: str, modes: Sequence[str]) -> dict[str, Any]:
+    """Return recall@10 and latency of each mode in a database, or here without an address."""
+    stored = StoredCollection.open(vecs)
+    encoder: Any = CachedQueries(load_encoder(stored), queries)
+    remote = RemoteCollection(address) if address else None
+
+    def rank(query: str, mode: str, *, here: bool) -> list[str]:
+        options = {"mode": mode, "why": False}
+        if here or remote is None:
+            (found,) = search(stored, encoder, query, DEPTH, **options)
+        else:
+            (found,) = remote.rank(encoder, [query], DEPTH, **options)
+        return [hit.id for hit in found.hits]
+
+    result: dict[str, Any] = {}
+    for mode in modes:
+        seconds, recalls = [], []
+        for number, query in enumerate([*queries[:WARM_UP], *queries]):
+            began = time.perf_counter()
+            found = rank(query, mode, here=False)
+            if number >= WARM_UP:
+                seconds.append(time.perf_counter() - began)
+                wanted = rank(query, "exact" if mode == "approximate" else mode, here=True)
+                recalls.append(len({*wanted} & {*found}) / max(1, len(wanted)))
+        result[mode] = {
+            "recall@10": round(statistics.mean(recalls), 4),
+            "median ms": round(1000 * statistics.median(seconds), 2),
+            "95th percentile ms": round(1000 * float(np.quantile(seconds, 0.95)), 2),
+        }
+    return result | {"peak memory MB": peak_memory_mb()}
+
+
 def measure_searches(options: Namespace) -> dict[str, Any]:
     """Search the merged collection in every mode, and compare the approximate answers with the exact ones."""
-    queries = read_queries(options.folder)
-    return {"queries": len(queries)} | attempt(search_collection, options.folder / "vecs", queries)
+    queries = (options.folder / "queries.txt").read_text().splitlines()
+    found = search_collection(options.folder / "vecs", queries, "", (*MODES, "approximate"))
+    return {"queries": len(queries)} | found
 
 
-def search_collection(vecs: Path, queries: list[str]) -> dict[str, Any]:
-    """Search a collection in every mode; recall is against exact search, of words against all words."""
+def measure_push(vecs: Path, address: str, approximate: bool) -> dict[str, Any]:
+    """Push, and return the counts, the seconds and the peak memory."""
+    began = time.perf_counter()
+    report = push(vecs, address, approximate=approximate)
+    seconds, papers = time.perf_counter() - began, report.new + report.changed
+    rates = {"seconds": round(seconds, 2), "papers per second": round(papers / seconds, 1)}
+    return rates | {"papers": papers, "peak memory MB": peak_memory_mb(), "recall of the check": report.recall}
 
-    def rank(encoder: Any, query: str, mode: str) -> Ranking:
-        return search(stored, encoder, query, DEPTH, mode=mode, why=False)[0]
 
-    stored = StoredCollection.open(vecs)
-    return measure_search(vecs, queries, rank, (*MODES, "approximate"))
-
-
-def push(options: Namespace) -> dict[str, Any]:
-    """Push the merged collection, or its first papers, to each database, twice, and search them there and here."""
-    queries = read_queries(options.folder)[: options.queries]
-    vecs = options.folder / "vecs"
-    rows = StoredCollection.open(vecs).rows
-    papers = min(options.part, rows)
-    if papers < rows:
-        vecs = copy_first(options.folder, papers)
-    result: dict[str, Any] = {"papers": papers, "queries": len(queries)}
+def push_collection(options: Namespace) -> dict[str, Any]:
+    """Push a collection to each database, twice, and search it there and here."""
+    stored, vecs = StoredCollection.open(options.folder), options.folder
+    rows = stored.live[np.linspace(0, len(stored.live) - 1, options.queries).astype(np.int64)]
+    queries = list(dict.fromkeys(paper.title for paper in stored.papers(rows) if paper.title.strip()))
+    result: dict[str, Any] = {"papers": len(stored), "queries": len(queries)}
+    result["local"] = run_apart(search_collection, vecs, queries, "", MODES)
     for address in options.to:
-        first, again = (attempt(measure_push, vecs, address, False) for _ in range(2))
-        found = attempt(search_remote, vecs, address, queries, False)
+        first, again = (run_apart(measure_push, vecs, address, options.approximate) for _ in range(2))
+        modes = ("approximate",) * options.approximate + MODES
+        found = run_apart(search_collection, vecs, queries, address, modes)
         result[address.partition(":")[0]] = {"push": first, "push again": again, "search": found}
     return result
 
 
-def copy_first(folder: Path, papers: int) -> Path:
-    """Return a copy of the collection that keeps its first papers, with an index of their words."""
-    vecs = folder / "part"
-    shutil.rmtree(vecs, ignore_errors=True)
-    shutil.copytree(folder / "vecs", vecs, ignore=shutil.ignore_patterns("index"))
-    others = read_lines(folder / "papers", papers, StoredCollection.open(vecs).rows - papers)
-    delete(vecs, (json.loads(line)["id"] for line in others))
-    run("index", vecs, "--lexical")
-    return vecs
-
-
-def read_queries(folder: Path) -> list[str]:
-    """Return the titles that are queries."""
-    return (folder / "queries.txt").read_text().splitlines()
-
-
 STAGES = {"papers": write_papers, "embed": embed_parts, "index": index_collection}
-STAGES |= {"search": measure_searches, "push": push}
+STAGES |= {"search": measure_searches, "push": push_collection}
 
 
 def main() -> None:
@@ -226,15 +262,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", type=Path, help="the folder of real data sets")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--part", type=int, default=20_000, help="papers that are pushed")
-    parser.add_argument(
-        "--queries", type=int, default=40, help="queries of what was pushed: embedded databases are slow"
-    )
+    parser.add_argument("--queries", type=int, default=50, help="of what was pushed: embedded databases are slow")
     parser.add_argument("--to", nargs="*", default=[], help="addresses of databases")
+    parser.add_argument("--approximate", action="store_true", help="push an approximate index, and search by it")
     options = parser.parse_args()
-    result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "psycopg", "qdrant-client")) | STAGES[
-        options.stage
-    ](options)
+    packages = ("torch", "sciprism", "numpy", "faiss-cpu", "psycopg", "qdrant-client")
+    result = provenance(packages) | STAGES[options.stage](options)
     write_result(options.output, result, options.stage)
     print(json.dumps(result, indent=2))
 

@@ -319,8 +319,7 @@ def embed_graph(
     Halko et al. 2011). 0 steps: log10 of the size, since larger graphs need more (found on held-out
     citations). Then each row is averaged with the mean of its neighbours, `smoothing` times. A paper without
     citations has a zero vector; columns beyond the rank of a small graph are zero. The same seed gives the
-    same bytes with any number of threads. A million papers with ten million citations take 110 s on 2 cores
-    and 6.8 GB at dim 512 (results/graph.json).
+    same bytes with any number of threads.
     """
     import torch
 
