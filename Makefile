@@ -73,6 +73,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
+	$(BIN)/python benchmarks/quick.py -o results/quick.json
 	$(MAKE) results
 
 torture: .venv/dev  # kills, damages, full disks, fuzzed records: hours
@@ -86,7 +87,6 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
 	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm vis-all -o results/recommending.json
 	$(BIN)/python benchmarks/own_citations.py out/own-citations -o results/own_citations.json
-	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 	$(BIN)/sciprism embed "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o out/served --skip-bad
 	$(BIN)/python benchmarks/serve.py out/served -o results/serve.json
 	$(BIN)/python benchmarks/serve.py out/served --run memory -o results/serve.json
