@@ -66,9 +66,8 @@ types: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
-	$(BIN)/python benchmarks/first_search.py -o results/first_search.json
 	$(BIN)/sciprism embed examples/landmarks/landmarks.bib -o out/landmarks
-	$(BIN)/python benchmarks/first_search.py --start out/landmarks --rounds 9 -o results/search_start.json
+	$(BIN)/python benchmarks/first_search.py out/landmarks -o results/search_start.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json

@@ -33,16 +33,16 @@ CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def interleave(
-    contenders: Mapping[str, Callable[[], object]], rounds: int, clock: str = "wall"
+    contenders: Mapping[str, Callable[[], object]], rounds: int, clock: str = "wall", *, warm: bool = True
 ) -> dict[str, list[float]]:
-    """Return each contender's seconds, one per round, after one round that does not count. clock: of `CLOCKS`."""
+    """Return each contender's seconds, one per round, after one that does not count (warm). clock: of `CLOCKS`."""
     now = CLOCKS[clock]
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
+    for number in range(rounds + warm):
         for name, run in contenders.items():
             start = now()
             run()
-            if number:
+            if number >= warm:
                 seconds[name].append(now() - start)
     return seconds
 

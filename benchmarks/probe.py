@@ -12,10 +12,10 @@ the repository root:
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -26,7 +26,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC, LinearSVR
 
-from measurement import build_parser, format_ratio, provenance, ratio, write_result
+from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.probes import ProbeSettings, fit_probes, grid_search
 
 GRID = ProbeSettings().grid
@@ -43,14 +43,8 @@ class ProbeResult:
     scores: np.ndarray
 
 
-@dataclass(frozen=True)
-class Case:
-    """One comparison: its contenders get the number of rows, and measure compares guesses with the truth."""
-
-    name: str
-    rows: int
-    contenders: dict[str, Callable[[int], ProbeResult]]
-    measure: Callable[[np.ndarray], float]
+Contenders = dict[str, Callable[[int], ProbeResult]]
+"""Name -> what fits so many of the training rows."""
 
 
 def build_clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,107 +58,98 @@ def build_clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
 
 
-def peer_search(model: Any, train: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> ProbeResult:
-    """Run scikit-learn's grid search."""
-    search = GridSearchCV(model, {"C": list(GRID)}, cv=3, n_jobs=jobs)
-    search.fit(train, targets)
-    scores = np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
-    return ProbeResult(search.predict(test), [search.best_params_["C"]], scores)
+def macro_f1(truth: np.ndarray, guesses: np.ndarray) -> float:
+    return f1_score(truth, guesses, average="macro")
 
 
-def our_search(settings: ProbeSettings, train: np.ndarray, targets: np.ndarray, test: np.ndarray) -> ProbeResult:
-    """Run our grid search."""
-    fitted = grid_search(train, targets, settings)
-    guesses = fitted.probe.predict(test)
-    return ProbeResult(guesses.reshape(len(test)), fitted.best.tolist(), fitted.scores[:, :, 0])
+def tau(truth: np.ndarray, guesses: np.ndarray) -> float:
+    return kendalltau(truth, guesses).statistic
 
 
-def class_case(args: argparse.Namespace) -> Case:
-    """One class per paper, squared hinge."""
-    held = args.rows // 4
-    vectors, labels = build_clusters(args.rows + held, args.dim, args.classes, args.apart, args.seed)
-    test, truth = vectors[args.rows :], labels[args.rows :]
-    settings = ProbeSettings(intercept=True)
-    contenders = {
-        PEER: lambda n: peer_search(LinearSVC(dual="auto"), vectors[:n], labels[:n], test, args.jobs),
-        OURS: lambda n: our_search(settings, vectors[:n], labels[:n], test),
-    }
-    name = f"{args.classes} classes, squared hinge"
-    return Case(name, args.rows, contenders, lambda found: f1_score(truth, found, average="macro"))
+KINDS: dict[str, tuple[str, str, int, Any, Callable[..., float]]] = {
+    "classes": ("one class of each paper", "squared_hinge", 1, LinearSVC(dual="auto"), macro_f1),
+    "label": ("1 label, hinge", "hinge", 5, LinearSVC(loss="hinge", random_state=42), macro_f1),
+    "value": (
+        "1 value, absolute error",
+        "epsilon_insensitive",
+        5,
+        LinearSVR(epsilon=0.0, random_state=42),
+        tau,
+    ),
+}
+"""Case -> its name, our loss, the part of the rows that it has, the peer's model and the score of test papers."""
+FEW = "few"
 
 
-def label_case(args: argparse.Namespace) -> Case:
-    """One label, there or not, hinge."""
-    rows = args.rows // 5
-    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    labels_of_rows = (labels < max(1, args.classes // 4)).astype(np.int64)
-    test, truth = vectors[rows:], labels_of_rows[rows:]
-    settings = ProbeSettings(loss="hinge", intercept=True)
-    model = LinearSVC(loss="hinge", random_state=42)
-    contenders = {
-        PEER: lambda n: peer_search(model, vectors[:n], labels_of_rows[:n], test, args.jobs),
-        OURS: lambda n: our_search(settings, vectors[:n], labels_of_rows[:n], test),
-    }
-    return Case("1 label, hinge", rows, contenders, lambda found: f1_score(truth, found, average="macro"))
+def build_targets(kind: str, vectors: np.ndarray, labels: np.ndarray, args: argparse.Namespace) -> np.ndarray:
+    """Return the classes, whether a paper has the label (of a quarter of the classes), or noisy numbers."""
+    if kind == "value":
+        numbers = np.random.default_rng(args.seed)
+        return vectors @ numbers.normal(size=args.dim) + 0.5 * numbers.normal(size=len(vectors))
+    return labels if kind == "classes" else (labels < max(1, args.classes // 4)).astype(np.int64)
 
 
-def value_case(args: argparse.Namespace) -> Case:
-    """One number per paper, absolute errors."""
-    rows = args.rows // 5
-    vectors, _ = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    numbers = np.random.default_rng(args.seed)
-    values = vectors @ numbers.normal(size=args.dim) + 0.5 * numbers.normal(size=len(vectors))
-    test, truth = vectors[rows:], values[rows:]
-    settings = ProbeSettings(loss="epsilon_insensitive", intercept=True)
-    model = LinearSVR(epsilon=0.0, random_state=42)
-    contenders = {
-        PEER: lambda n: peer_search(model, vectors[:n], values[:n], test, args.jobs),
-        OURS: lambda n: our_search(settings, vectors[:n], values[:n], test),
-    }
-    return Case("1 value, absolute error", rows, contenders, lambda found: kendalltau(truth, found).statistic)
+def search_contenders(kind: str, vectors: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> Contenders:
+    """Return both grid searches."""
+    settings = ProbeSettings(loss=KINDS[kind][1], intercept=True)  # type: ignore[arg-type]
+
+    def peer(n: int) -> ProbeResult:
+        found = GridSearchCV(KINDS[kind][3], {"C": list(GRID)}, cv=3, n_jobs=jobs).fit(vectors[:n], targets[:n])
+        scores = np.stack([found.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
+        return ProbeResult(found.predict(test), [found.best_params_["C"]], scores)
+
+    def ours(n: int) -> ProbeResult:
+        found = grid_search(vectors[:n], targets[:n], settings)
+        guesses = found.probe.predict(test).reshape(len(test))
+        return ProbeResult(guesses, found.best.tolist(), found.scores[:, :, 0])
+
+    return {PEER: peer, OURS: ours}
 
 
-def few_case(args: argparse.Namespace) -> Case:
-    """Many subsets of a few papers, C = 1."""
-    rows = args.rows // 5
-    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    labels_of_rows = (labels < args.classes // 2).astype(np.int64)
-    test, truth = vectors[rows:], np.tile(labels_of_rows[rows:], SUBSETS)
-    numbers = np.random.default_rng(args.seed)
-    subsets = [numbers.permutation(rows)[:SHOTS] for _ in range(SUBSETS)]
+def few_contenders(vectors: np.ndarray, targets: np.ndarray, test: np.ndarray, seed: int) -> Contenders:
+    """Return what fits many subsets of a few papers, C = 1."""
+    numbers = np.random.default_rng(seed)
+    subsets = [numbers.permutation(len(vectors))[:SHOTS] for _ in range(SUBSETS)]
 
     def peer(_: int) -> ProbeResult:
-        models = [LinearSVC(fit_intercept=False).fit(vectors[rows], labels_of_rows[rows]) for rows in subsets]
+        models = [LinearSVC(fit_intercept=False).fit(vectors[rows], targets[rows]) for rows in subsets]
         return ProbeResult(np.concatenate([model.predict(test) for model in models]), [1.0], np.zeros(1))
 
     def ours(_: int) -> ProbeResult:
-        probes = fit_probes(vectors, labels_of_rows, subsets)
+        probes = fit_probes(vectors, targets, subsets)
         return ProbeResult(np.concatenate([probe.predict(test) for probe in probes]), [1.0], np.zeros(1))
 
-    name = f"{SUBSETS} subsets of {SHOTS} papers"
-    return Case(name, rows, {PEER: peer, OURS: ours}, lambda found: f1_score(truth, found))
+    return {PEER: peer, OURS: ours}
 
 
-def compare(case: Case, rounds: int) -> dict[str, Any]:
-    """Time both sides in rounds and compare their results."""
-    seconds: dict[str, list[float]] = {name: [] for name in case.contenders}
+def compare(kind: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Time both sides of a case in rounds and compare their results."""
+    rows = args.rows // (5 if kind == FEW else KINDS[kind][2])
+    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
+    if kind == FEW:
+        targets = (labels < args.classes // 2).astype(np.int64)
+        contenders = few_contenders(vectors[:rows], targets[:rows], vectors[rows:], args.seed)
+        name, score, truth = f"{SUBSETS} subsets of {SHOTS} papers", f1_score, np.tile(targets[rows:], SUBSETS)
+    else:
+        targets = build_targets(kind, vectors, labels, args)
+        contenders = search_contenders(kind, vectors[:rows], targets[:rows], vectors[rows:], args.jobs)
+        name, score, truth = KINDS[kind][0], KINDS[kind][4], targets[rows:]
+    for run in contenders.values():
+        run(min(rows, 300))
     found: dict[str, ProbeResult] = {}
-    for run in case.contenders.values():
-        run(min(case.rows, 300))
-    for _ in range(rounds):
-        for name, run in case.contenders.items():
-            start = time.perf_counter()
-            found[name] = run(case.rows)
-            seconds[name].append(time.perf_counter() - start)
-    peer, ours = found[PEER], found[OURS]
+
+    def fit(who: str) -> None:
+        found[who] = contenders[who](rows)
+
+    seconds = interleave({who: partial(fit, who) for who in contenders}, args.rounds, warm=False)
     return {
-        "case": case.name,
-        "rows": case.rows,
-        "seconds": {name: [round(s, 3) for s in each] for name, each in seconds.items()},
+        "case": name,
+        "rows": rows,
+        "seconds": {who: [round(s, 3) for s in each] for who, each in seconds.items()},
         "times_faster": ratio(seconds[PEER], seconds[OURS]),
-        "best_C": {PEER: peer.best, OURS: ours.best},
-        "fold_scores_apart": round(float(np.abs(peer.scores - ours.scores).max()), 6),
-        "score": {name: round(float(case.measure(each.guesses)), 5) for name, each in found.items()},
+        "best_C": {who: each.best for who, each in found.items()},
+        "fold_scores_apart": round(float(np.abs(found[PEER].scores - found[OURS].scores).max()), 6),
+        "score": {who: round(float(score(truth, each.guesses)), 5) for who, each in found.items()},
     }
 
 
@@ -187,7 +172,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=20)
     parser.add_argument("--apart", type=float, default=0.08, help="distance of the clusters")
     parser.add_argument("--jobs", type=int, default=torch.get_num_threads(), help="of scikit-learn")
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--cases", nargs="+", default=[*KINDS, FEW], choices=[*KINDS, FEW])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -195,22 +180,11 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's: it stops before it has converged
         for name in args.cases:
-            measured.append(compare(CASES[name](args), args.rounds))
+            measured.append(compare(name, args))
             print_comparison(measured[-1])
-    if args.output:
-        settings = {name: getattr(args, name) for name in ("dim", "classes", "apart", "jobs", "rounds", "seed")}
-        write_result(
-            args.output,
-            provenance(["torch", "numpy", "scikit-learn"], **settings, device="cpu", measured=measured),
-        )
+    settings = {name: getattr(args, name) for name in ("dim", "classes", "apart", "jobs", "rounds", "seed")}
+    write_result(args.output, provenance(["torch", "numpy", "scikit-learn"], **settings, measured=measured))
 
-
-CASES: dict[str, Callable[[argparse.Namespace], Case]] = {
-    "classes": class_case,
-    "label": label_case,
-    "value": value_case,
-    "few": few_case,
-}
 
 if __name__ == "__main__":
     main()

@@ -1,22 +1,17 @@
-"""Kill commands and the service, damage and change their files, fill their disk: count what is lost, silent or hung.
+"""Kill commands, damage and change their files, fill their disk: count what is lost, silent or hung.
 
 kills: a command is killed at a random moment, or at its n-th change of the disk, and run again; its files are then
-those of a run that was not killed. service: `sciprism serve` is killed, and what it answered as stored is there after a
-restart. disks: a small file system in memory, which needs root, grows after the command failed. records: samples of
-every reader, changed at random, are read, skipped and counted, or refused with a message. repeated: a text many times
-is read or refused within 5 seconds and 500 MB. models: so are changed model folders. damages: the trials of
-`tests/builders/damage_trials.py`. From the repository root; with --add the counts are added to those of earlier runs:
+those of a run that was not killed. disks: a small file system in memory, which needs root, grows after the command
+failed. records: samples of every reader, changed at random, are read, skipped and counted, or refused with a message.
+models: so are changed model folders. damages: trials of `tests/builders/damage_trials.py`. From the repository root:
 
     python benchmarks/torture.py -o results/reliability.json
-    python benchmarks/torture.py --parts kills,records --kills 20 --seed 5 --add -o results/reliability.json
+    python benchmarks/torture.py --parts kills,records --kills 20 --seed 5
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib
-import io
 import json
 import os
 import random
@@ -24,7 +19,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -35,10 +29,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
 
 import numpy as np
 
@@ -59,12 +51,11 @@ from sciprism.encoders.new_models import create_encoder  # noqa: E402
 from sciprism.errors import InputError  # noqa: E402
 from sciprism.papers import ReadReport, read_papers  # noqa: E402
 from sciprism.papers.readers.registry import paper_readers  # noqa: E402
-from sciprism.service import app  # noqa: E402, F401 - before the forks, which inherit it
 from sciprism.uses.screening.session import read_decisions  # noqa: E402
 
 HUNG = 60.0  # seconds of the processor, for a command that takes a few
 PATIENCE = 10  # times as long it may wait for the disk and for other work
-SLOW = 5.0  # seconds of one small file
+SLOW = 5.0  # seconds of the processor above a whole run, or of one small file
 MEMORY = 500 << 20  # bytes that a trial may take besides what good input takes
 PACKAGES = ["sciprism", "torch", "numpy", "pyarrow", "faiss-cpu", "bm25s", "xxhash"]
 SAMPLES = ROOT / "tests" / "papers" / "samples"
@@ -77,29 +68,20 @@ NEVER = 1 << 60  # changes, which no command makes
 
 @dataclass
 class Tally:
-    """Counts of outcomes, the most of what is measured, and a line for each outcome that must not be."""
+    """Counts of outcomes, and a line for each outcome that must not be."""
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    most: dict[str, float] = field(default_factory=dict)
 
     def add(self, outcome: str, fault: str = "") -> None:
         self.counts[outcome] += 1
         if fault:
-            self.faults.append(f"{outcome}: {fault}")
-            print("  ", self.faults[-1][:2000], flush=True)
-
-    def measure(self, name: str, value: float) -> None:
-        self.most[name] = max(self.most.get(name, 0.0), round(value, 2))
+            self.faults.append(f"{outcome}: {fault}"[:2000])
+            print("  ", self.faults[-1], flush=True)
 
     def merge(self, other: Tally) -> None:
         self.counts.update(other.counts)
         self.faults += other.faults
-        for name, value in other.most.items():
-            self.measure(name, value)
-
-    def __str__(self) -> str:
-        return ", ".join(f"{count:,} {name}" for name, count in (self.counts | self.most).items())
 
 
 def kill_at_change(number: int, folder: Path) -> Callable[[], int]:
@@ -204,7 +186,7 @@ def run_apart(run: Callable[[], Tally], memory: int = MEMORY) -> Tally:
         resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
         part = run()
         with os.fdopen(send, "w") as file:
-            json.dump([part.counts, part.faults, part.most], file)
+            json.dump([part.counts, part.faults], file)
         os._exit(0)
     os.close(send)
     with os.fdopen(receive) as file:
@@ -212,8 +194,8 @@ def run_apart(run: Callable[[], Tally], memory: int = MEMORY) -> Tally:
     os.waitpid(pid, 0)
     if not text:
         return Tally(Counter(died=1), ["died: a fork ended without a result"])
-    counts, faults, most = json.loads(text)
-    return Tally(Counter(counts), faults, most)
+    counts, faults = json.loads(text)
+    return Tally(Counter(counts), faults)
 
 
 TIMES = {"seconds", "date", "created", "started", "finished", "time", "written", "command"}
@@ -385,13 +367,10 @@ def judge_kill(tally: Tally, killed: Ended, folder: Path, command: Command, whol
         tally.add("lost", f"{command.words}: {lost} of what was counted as stored")
     again = measure(start(command.words, folder), HUNG)
     for run in (killed, again):
-        tally.measure("seconds of the processor", run.seconds)
-        tally.measure("seconds above a whole run", slower := run.seconds - whole.ended.seconds)
-        tally.measure("MB above a whole run", larger := run.megabytes - whole.ended.megabytes)
-        if slower > SLOW:
-            tally.add("slow", f"{command.words}: {slower:.1f} s above a whole run")
-        if larger > MEMORY / (1 << 20):
-            tally.add("large", f"{command.words}: {larger:.0f} MB above a whole run")
+        if run.seconds > whole.ended.seconds + SLOW:
+            tally.add("slow", f"{command.words}: {run.seconds:.1f} s")
+        if run.megabytes > whole.ended.megabytes + MEMORY / (1 << 20):
+            tally.add("large", f"{command.words}: {run.megabytes:.0f} MB")
     if again.status is None:
         tally.add("hung", command.words)
     elif again.status != 0 or "Traceback" in read_log(folder):
@@ -443,13 +422,9 @@ def mount(place: Path, options: str) -> int:
 
 
 BATCH = 500  # changed files that one fork reads
-RECORD = 0.0003  # seconds that each record of a file may take, read or skipped, as 2 MB may hold half a million
-SIZE = 1 << 17  # bytes of a repeated text; of a packed one 16 times as many
-SUFFIXES = ("ris", "bib", "nbib", "enw", "csv", "tsv", "json", "jsonl", "xml", "rdf", "txt")
+RECORD = 0.0003  # seconds that each record of a file may take, read or skipped
 TOKENS = [b"\x00", b"\xff", b'"', b"\\", b"{", b"}", b"[", b"]", b"<", b">", b"&", b"\n", b"\r\n", b"@", b"  - ", b","]
 TOKENS += [b"null", b"-1", b"1e999", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"</", b"<![CDATA[", b"#", b"\t", b"ER  - \n"]
-REPEATED = [*TOKENS, *b' |a|<a>|</a>|<a |<!--|{"a":|{"a":[|[{"id":"1"},|&amp;|{{|@misc{a,|@string{a=b}'.split(b"|")]
-REPEATED += b'TY  - JOUR\n|TI  - a\n|%0 \n|PMID- 1\n|a,b\n|a","\n|\\\''.split(b"|")
 VALUES: list[Any] = [0, -1, 3, 10**6, 10**9, 10**18, -(10**18), 0.5, 1e308, float("nan"), "", "x" * 100_000, "../../x"]
 VALUES += [None, True, [], {}, [[]] * 1000, {"a": {"b": {}}}, "\x1b]0;a\x07", "0", ["[CLS]"], "__import__('os')"]
 WATCHED = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect", "pickle.find_class")
@@ -461,79 +436,33 @@ def fuzz_readers(count: int, draw: random.Random, work: Path) -> Iterator[tuple[
     (work / "marc.mrc").write_bytes(build_record(TIDES) + build_record(ARTICLE))
     samples = {path.stem: path for path in [*SAMPLES.iterdir(), work / "zotero.sqlite", work / "marc.mrc"]}
     for name in sorted(paper_readers):
-        tally, wanted, sample = Tally(), -(-count // len(paper_readers)), samples[name]
+        tally, wanted = Tally(), -(-count // len(paper_readers))
         while (left := wanted - tally.counts["records"]) > 0 and tally.counts["files"] < 20 * wanted:
-            changed = change_sample(sample, random.Random(draw.random()))
-            tally.merge(run_apart(partial(read_files, sample.read_bytes(), changed, work, (name, None), left)))
+            tally.merge(run_apart(partial(read_changed, samples[name], name, draw.random(), left, work)))
         yield name, tally
 
 
-def change_sample(sample: Path, chance: random.Random) -> Iterator[tuple[str, bytes]]:
-    """Yield changed copies of a sample."""
-    content = sample.read_bytes()
+def read_changed(sample: Path, reader: str, seed: float, wanted: int, work: Path) -> Tally:
+    """Read changed copies of a sample until so many records were seen; a file may take `SLOW` seconds and `RECORD`s."""
+    tally, chance, content = Tally(), random.Random(seed), sample.read_bytes()
     for _ in range(BATCH):
-        changed = bytearray(content)
+        path, changed = work / f"changed-{os.getpid()}{sample.suffix}", bytearray(content)
         for _ in range(chance.choice((1, 1, 2, 5, 20))):
             mutate(changed, content, chance)
-        yield sample.suffix, bytes(changed)
-
-
-def repeat_texts(count: int, draw: random.Random, work: Path) -> Iterator[tuple[str, Tally]]:
-    """Read files of one text, or of two in turn, repeated to 128 KB, and packed ones that unpack to 2 MB."""
-    for suffix in SUFFIXES:
-        tally, texts = Tally(), [*REPEATED, *(b"".join(draw.sample(REPEATED, 2)) for _ in range(count))]
-        sample = next((path.read_bytes() for path in sorted(SAMPLES.glob(f"*.{suffix}"))), b"")
-        good = sample * (SIZE // max(1, len(sample)))
-        for number in range(0, len(texts), 10):
-            changed = repeat_some(f".{suffix}", sample, texts[number : number + 10])
-            tally.merge(run_apart(partial(read_files, good, changed, work)))
-        yield suffix, tally
-
-
-def repeat_some(suffix: str, sample: bytes, texts: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield repeated texts, alone, after the sample, after one that is cut off, and packed."""
-    for text in texts:
-        for head in (b"", sample, sample[: len(sample) * 2 // 3]):
-            yield suffix, head + text * (SIZE // len(text))
-        yield f"{suffix}.gz", gzip.compress(sample + text * (16 * SIZE // len(text)), 1)
-
-
-def read_files(
-    good: bytes,
-    changed: Iterator[tuple[str, bytes]],
-    work: Path,
-    readers: tuple[str | None, ...] = (None,),
-    wanted: int = NEVER,
-) -> Tally:
-    """Read changed files, in turn by each reader, until so many records were seen.
-
-    A file may take `SLOW` seconds and `RECORD` for each record; it is stopped after `SLOW`, packed after 16 times that.
-    """
-    tally, before = Tally(), 0
-    for number, (suffix, content) in enumerate(changed):
-        path = work / f"changed-{os.getpid()}{suffix}"
-        if not number:  # good input, whose memory is not measured
-            path.write_bytes(good)
-            with suppress(InputError):
-                sum(1 for _ in read_papers([path], skip_bad=True))
-            before = peak_bytes()
-        path.write_bytes(content)
-        packed, reader, report = suffix.endswith(".gz"), readers[number % len(readers)], ReadReport()
-        known, began = len(tally.faults), time.process_time()
-        with judge(tally, f"{path}: {reader}"), alarm(16 * SLOW if packed else SLOW):
+        path.write_bytes(changed)
+        known, began, report = len(tally.faults), time.process_time(), ReadReport()
+        with judge(tally, f"{path}: {reader}"), alarm():
             sum(1 for _ in read_papers([path], reader=reader, skip_bad=True, report=report))
             tally.counts["read"] += 1
-        tally.measure(f"seconds of a {'packed ' * packed}file", seconds := time.process_time() - began)
-        records = report.papers + report.skipped_count
+        records, seconds = report.papers + report.skipped_count, time.process_time() - began
         if seconds > SLOW + RECORD * records:
-            tally.add("slow", f"{path.name}, {records} records: {content[-200:]!r}")
+            tally.add("slow", f"{path.name}, {records} records, {seconds:.1f} s")
         if len(tally.faults) > known:
-            shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{os.getpid()}-{known}{suffix}")
+            shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{os.getpid()}-{known}{sample.suffix}")
         tally.counts.update(files=1, records=records + 1)
         path.unlink()
         if tally.counts["records"] >= wanted:
             break
-    tally.measure("MB above good input", (peak_bytes() - before) / (1 << 20))
     return tally
 
 
@@ -550,18 +479,14 @@ def judge(tally: Tally, what: str) -> Iterator[None]:
         tally.add("hung" if isinstance(error, TimeoutError) else "exception", f"{what}: {error!r}")
 
 
-def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 @contextmanager
-def alarm(slow: float = SLOW) -> Iterator[None]:
+def alarm() -> Iterator[None]:
     """Raise TimeoutError after some seconds of the processor, or many minutes of waiting."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
-    clocks = {signal.SIGPROF: (signal.ITIMER_PROF, slow), signal.SIGALRM: (signal.ITIMER_REAL, PATIENCE * HUNG)}
+    clocks = {signal.SIGPROF: (signal.ITIMER_PROF, SLOW), signal.SIGALRM: (signal.ITIMER_REAL, PATIENCE * HUNG)}
     for number, (clock, seconds) in clocks.items():
         signal.signal(number, stop)
         signal.setitimer(clock, seconds)
@@ -604,7 +529,7 @@ def change_some(folder: Path, seed: float, count: int) -> Tally:
     """Load some changed copies, and encode; what they execute is a fault."""
     tally, chance = Tally(), random.Random(seed)
     Encoder.load(folder, device="cpu").encode(["a"])
-    before, watching, copy = peak_bytes(), [True], folder.with_name(f"model-{os.getpid()}")
+    watching, copy = [True], folder.with_name(f"model-{os.getpid()}")
 
     def watch(event: str, _: object) -> None:
         if watching[0] and event in WATCHED:
@@ -617,14 +542,12 @@ def change_some(folder: Path, seed: float, count: int) -> Tally:
         path = chance.choice([path for path in sorted(copy.rglob("*")) if path.is_file()])
         change = change_json if path.suffix == ".json" and chance.random() < 0.8 else change_bytes
         what = f"{path.relative_to(copy)}: {change(path, chance)}"
-        began, tally.counts["models"] = time.process_time(), tally.counts["models"] + 1
+        tally.counts["models"] += 1
         with judge(tally, what), alarm():
             vectors = Encoder.load(copy, device="cpu").encode(["Light of a cell", ""])
             finite = bool(np.isfinite(vectors).all())
             tally.add("loaded" if finite else "not finite", "" if finite else what)
-        tally.measure("seconds of a model", time.process_time() - began)
     watching[0] = False
-    tally.measure("MB above good input", (peak_bytes() - before) / (1 << 20))
     return tally
 
 
@@ -661,257 +584,6 @@ def change_bytes(path: Path, chance: random.Random) -> str:
     return "bytes"
 
 
-WORDS = "serve collection --workspace work --port {port}"
-ENTRY = "@misc{{{id}, title={{Dark matter of number {id}}}, abstract={{We count {id} halos.}}, year={{2001}}}}\n"
-UPLOADS = 6  # that are there at one time
-LIBRARY = "/library/collection"
-TABLES = {  # what a page's path has -> its table of decisions, the columns of a key and of the decision
-    "/screening/": ("decisions.csv", ("id",), "decision"),
-    "/tags/": ("tags.csv", ("paper", "uri"), "verdict"),
-    "/matching/": ("constraints.csv", ("paper", "reviewer"), "constraint"),
-}
-
-
-class GoneError(Exception):
-    """The service was killed while a request was in progress."""
-
-
-@dataclass
-class Client:
-    """Asks the service, and keeps a ledger of what it answered as done.
-
-    One workspace lives through all kills. The client uploads and deletes bibliographies, decides on records at a
-    screening desk and on suggested tags, and locks reviewers. Each restart is compared with the ledger; of a request
-    that a kill cut off (`unsure`), both outcomes are right.
-    """
-
-    port: int
-    papers: list[str]
-    uploads: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, dict[str, str]] = field(default_factory=dict)  # page -> key -> decision
-    unsure: set[tuple[str, str]] = field(default_factory=set)
-    made: int = 0
-
-    def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> tuple[int, str, str]:
-        """Return status, text and the Location of an answer."""
-        try:
-            connection = HTTPConnection("127.0.0.1", self.port, timeout=HUNG)
-            connection.request(method, path, body or None, {"content-type": kind, "host": f"localhost:{self.port}"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-            connection.close()
-            return answer.status, text, answer.headers.get("location", "")
-        except (OSError, HTTPException) as error:
-            raise GoneError from error
-
-    def get(self, path: str) -> Any:
-        status, text, _ = self.ask("GET", path)
-        return json.loads(text) if status == 200 else None
-
-    def form(self, path: str, **fields: str) -> str:
-        """Send a form; return where the answer leads."""
-        status, text, place = self.ask("POST", path, urlencode(fields).encode(), "application/x-www-form-urlencoded")
-        assert status == 303, text
-        return place
-
-    def create(self, path: str, body: bytes, kind: str = "application/json") -> str:
-        """Begin what takes time; return its id."""
-        status, text, _ = self.ask("POST", path, body, kind)
-        assert status == 202, text
-        return str(json.loads(text)["id"])
-
-    def decide(self, page: str, key: str, decision: str, /, **fields: str) -> None:
-        self.unsure.add((page, key))
-        self.form(page, **fields)
-        self.unsure.discard((page, key))
-        self.tables[page][key] = decision
-
-    def find_page(self, kind: str) -> str:
-        """Return the newest page of a kind, or nothing."""
-        return next((page for page in reversed(self.tables) if kind in page), "")
-
-    def upload(self, draw: random.Random) -> None:
-        self.made, papers = self.made + 1, draw.randrange(1, 30)
-        content = "".join(ENTRY.format(id=f"u{self.made}p{number}") for number in range(papers))
-        path = f"/workspace/collections?filename=refs.bib&name={self.made}"
-        self.uploads[self.create(path, content.encode(), "application/octet-stream")] = papers
-
-    def delete(self, draw: random.Random) -> None:
-        if len(self.uploads) >= UPLOADS:
-            id = draw.choice([*self.uploads])
-            self.unsure.add(("", id))
-            status, text, _ = self.ask("DELETE", f"/workspace/collections/{id}")
-            assert status == 204, text
-            self.unsure.discard(("", id))
-            del self.uploads[id]
-
-    def screen(self, draw: random.Random) -> None:
-        """Begin a review, or decide on a record at its desk."""
-        page = self.find_page("/screening/")
-        if not page or len(self.tables[page]) == SCREENED:
-            self.tables[self.form(f"{LIBRARY}/screening", title="a review", criteria="genes")] = {}
-            return
-        id = draw.choice([each for each in self.papers if each not in self.tables[page]])
-        verdict = draw.choice(("include", "exclude", "unsure"))
-        self.decide(page, id, verdict, id=id, decision=verdict, reason="too old")
-
-    def tag(self, draw: random.Random) -> None:
-        """Begin a tag review, or accept or reject a tag of one that is finished."""
-        if not (page := self.find_page("/tags/")):
-            vocabulary = {"name": "v.csv", "text": "id,name\na,genetics\nb,matter\nc,stars\n"}
-            body = {"collection": "collection", "k": 2, "threshold": 0, "vocabulary": vocabulary}
-            self.tables[f"{LIBRARY}/tags/{self.create('/workspace/tag-reviews', json.dumps(body).encode())}"] = {}
-        elif (found := self.read_table(page)) is not None:  # else it is not suggested yet
-            verdict, key = draw.choice(("yes", "no")), draw.choice([*found])
-            paper, uri = key.split(" ")
-            self.decide(page, key, verdict, paper=paper, decision=f"{verdict} {uri}")
-
-    def match(self, draw: random.Random) -> None:
-        """Begin a match, or lock a reviewer of one that is finished and solve it again."""
-        if not (page := self.find_page("/matching/")):
-            files = [{"name": f"r{n}.bib", "text": ENTRY.format(id=f"m{n}")} for n in range(6)]
-            body = {"per_paper": 1, "submissions": files[3:], "reviewers": files[:3]}
-            self.tables[f"/matching/{self.create('/workspace/matches', json.dumps(body).encode())}"] = {}
-        elif self.ask("GET", f"{page}/report.zip")[0] == 200:
-            paper, reviewer = f"m{draw.randrange(3, 6)}", f"r{draw.randrange(3)}"
-            constraint, decision = draw.choice((("lock", "1"), ("forbid", "-1")))
-            key = f"{paper} {reviewer}"
-            self.decide(page, key, decision, submission=paper, reviewer=reviewer, constraint=constraint)
-            if draw.random() < 0.3:
-                self.form(f"{page}/solve", stay="yes")
-
-    def read_table(self, page: str) -> dict[str, str] | None:
-        """Return the decisions of a page by their keys, or None where it has no table yet."""
-        name, keys, column = next(table for kind, table in TABLES.items() if kind in page)
-        status, text, _ = self.ask("GET", f"{page}/{name}")
-        rows = csv.DictReader(io.StringIO(text))
-        return {" ".join(row[key] for key in keys): row[column] for row in rows} if status == 200 else None
-
-    def compare(self, tally: Tally) -> None:
-        """Count what of the ledger is there, and what is lost."""
-        listed = {each["id"]: each for each in self.get("/workspace/collections")["collections"]}
-        for id, papers in [*self.uploads.items()]:
-            if id not in listed and ("", id) in self.unsure:
-                del self.uploads[id]  # its deletion was cut off after it
-                continue
-            state = listed.get(id, {}).get("state")
-            whole = state in ("waiting", "embedding") or (state == "ready" and listed[id]["papers"] == papers)
-            tally.add("uploads intact" if whole else "lost", "" if whole else f"upload {id}: {listed.get(id)}")
-        for id in listed.keys() - self.uploads.keys():  # whose answer was cut off
-            ready = listed[id]["state"] == "ready"
-            self.uploads[id] = listed[id]["papers"] if ready else self.wait_for(id, tally)
-        for page, known in self.tables.items():
-            found = self.read_table(page)
-            if found is None and (known or "/screening/" in page):
-                tally.add("lost", f"{page}: its table")
-                continue
-            found = {key: decision for key, decision in (found or {}).items() if decision}
-            for key in [key for unsure, key in self.unsure if unsure == page]:  # either outcome
-                known.pop(key, None)
-                known.update({key: found[key]} if key in found else {})
-            wrong = {key: found.get(key) for key, decision in known.items() if found.get(key) != decision}
-            tally.counts["decisions intact"] += len(known) - len(wrong)
-            if more := wrong or sorted(found.keys() - known.keys()):
-                tally.add("lost", f"{page}: {more}; known: {known}")
-        self.unsure.clear()
-
-    def wait_for(self, id: str, tally: Tally) -> int:
-        """Return how many papers an upload has when it is ready."""
-        end = time.monotonic() + PATIENCE * HUNG
-        while time.monotonic() < end:
-            facts = self.get(f"/workspace/collections/{id}")
-            if facts and facts["state"] in ("ready", "failed"):
-                if facts["state"] == "failed":
-                    tally.add("lost", f"upload {id}: {facts}")
-                return int(facts.get("papers") or 0)
-            time.sleep(0.05)
-        tally.add("hung", f"upload {id}")
-        return 0
-
-    def finish(self, tally: Tally) -> None:
-        """Wait until all work is done; each upload is then searched."""
-        for id, papers in self.uploads.items():
-            if self.wait_for(id, tally) != papers:
-                tally.add("lost", f"upload {id}: other than {papers} papers")
-            status, text, _ = self.ask("GET", f"/search?q=dark+matter&k=1&mode=hybrid&collection={quote(id)}")
-            if status != 200 or not json.loads(text)["rankings"][0]["hits"]:
-                tally.add("lost", f"upload {id} cannot be searched: {text[:300]}")
-
-
-def kill_service(count: int, draw: random.Random, work: Path) -> Iterator[tuple[str, Tally]]:
-    """Kill the service so many times, alternately at a random time and at a change of the disk; restart, compare."""
-    tally, folder = Tally(), work / "service"
-    shutil.copytree(work / "inputs", folder)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = int(listener.getsockname()[1])
-    lines = (folder / "papers.jsonl").read_text(encoding="utf-8").splitlines()
-    client = Client(port, [json.loads(line)["id"] for line in lines])
-    for number in range(count):
-        (folder / "log.txt").unlink(missing_ok=True)
-        changes = draw.choice((draw.randrange(10), draw.randrange(200))) if number % 2 else None
-        last = HUNG if number % 2 else draw.choice((draw.uniform(0, 2), draw.uniform(1, 6)))  # seconds of the processor
-        pid = start(WORDS.format(port=port), folder, changes)
-        with suppress(GoneError):
-            use_service(client, draw, pid, last, tally)
-        here = stop(pid, signal.SIGKILL) == "here"
-        tally.counts["killed at a change" if changes is not None and not here else "killed at a time"] += 1
-        if not restart(client, folder, tally):
-            break
-    if leftovers := [str(path) for path in (folder / "work").rglob("*.part*")]:
-        tally.add("left behind", ", ".join(leftovers))
-    yield "serve", tally
-
-
-def use_service(client: Client, draw: random.Random, pid: int, last: float, tally: Tally) -> None:
-    """Compare what is there with the ledger, and change it until the service has used so many seconds."""
-    actions = (client.upload, client.delete, client.screen, client.screen, client.tag, client.match)
-    if wait_until_ready(client, pid, last):
-        client.compare(tally)
-        for _ in range(200):
-            if read_seconds(pid) > last:
-                break
-            draw.choice(actions)(draw)
-            tally.counts["changes answered"] += 1
-
-
-def restart(client: Client, folder: Path, tally: Tally) -> bool:
-    """Serve again without a kill; compare all with the ledger, and stop as a person would. Returns whether it ran."""
-    pid, ready = start(WORDS.format(port=client.port), folder), False
-    try:
-        if ready := wait_until_ready(client, pid, HUNG):
-            client.compare(tally)
-            client.finish(tally)
-        tally.add("restarted" if ready else "lost", "" if ready else read_log(folder))
-    except GoneError:
-        ready = False
-        tally.add("lost", f"the restarted service ended: {read_log(folder)}")
-    finally:
-        status = stop(pid, signal.SIGTERM)
-    if "Traceback" in read_log(folder) or (ready and status != "0"):
-        tally.add("lost", f"status {status}: {read_log(folder)}")
-    return ready
-
-
-def wait_until_ready(client: Client, pid: int, seconds: float) -> bool:
-    """Return whether the service is ready before it ends, or has used the processor for so many seconds."""
-    while read_seconds(pid) < seconds and not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        with suppress(GoneError):
-            if client.ask("GET", "/ready")[0] == 200:
-                return True
-        time.sleep(0.01)
-    return False
-
-
-def stop(pid: int, number: int) -> str:
-    """Send a signal; return "here" where it ended the process by force, else how it ended."""
-    alive = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-    if alive and number != signal.SIGKILL:
-        os.kill(pid, number)
-    status = measure(pid, 0 if number == signal.SIGKILL else HUNG).status  # a kill reaches what it started, too
-    return "here" if alive and number == signal.SIGKILL else str(status)
-
-
 def damage_files(count: int, draw: random.Random, _: Path) -> Iterator[tuple[str, Tally]]:
     """Damage a file of every kind, so many in all."""
     seed = draw.randrange(1 << 30)
@@ -923,32 +595,21 @@ def damage_files(count: int, draw: random.Random, _: Path) -> Iterator[tuple[str
 
 PARTS = {  # name -> trials, and how many by default
     "kills": (kill_commands, 1000),
-    "service": (kill_service, 100),
     "disks": (fill_disks, 40),
     "records": (fuzz_readers, 1_000_000),
-    "repeated": (repeat_texts, 20),
     "models": (change_models, 1000),
     "damages": (damage_files, 1000),
 }
 
 
-def add_counts(known: dict[str, Any], tallies: Iterator[tuple[str, Tally]]) -> str:
-    """Add the tallies of a part to its counts, and their sum as `all`; faults are listed, none is an empty list."""
-    total = Tally()
-
-    def add(name: str, tally: Tally) -> None:
-        found = known.get(name, {"counts": {}, "most": {}})
-        sums = Tally(Counter(found["counts"]), [], dict(found["most"]))
-        sums.merge(tally)
-        known[name] = {"counts": dict(sums.counts), "most": sums.most}
-
+def count_outcomes(tallies: Iterator[tuple[str, Tally]]) -> dict[str, Any]:
+    """Return the counts of each trial of a part, their sum as `all`, and the faults."""
+    total, found = Tally(), dict[str, Any]()
     for name, tally in tallies:
-        print(f"{name:<32} {tally}", flush=True)
-        add(name, tally)
+        print(f"{name:<32} {', '.join(f'{count:,} {what}' for what, count in tally.counts.items())}", flush=True)
+        found[name] = {"counts": dict(tally.counts)}
         total.merge(tally)
-    add("all", total)
-    known["faults"] += [fault[:500] for fault in total.faults]
-    return f"{total}; {len(total.faults)} faults"
+    return {"faults": total.faults, **found, "all": {"counts": dict(total.counts)}}
 
 
 def main() -> None:
@@ -957,22 +618,16 @@ def main() -> None:
     for name, (_, count) in PARTS.items():
         parser.add_argument(f"--{name}", type=int, default=count)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--add", action="store_true", help="add to the counts in the output")
     args = parser.parse_args()
-    document: dict[str, Any] = {"runs": []}
-    if args.add and args.output is not None and args.output.exists():
-        document = json.loads(args.output.read_text(encoding="utf-8"))
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    code = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     counts = {part: getattr(args, part) for part in args.parts.split(",")}
+    document: dict[str, Any] = {"runs": [provenance(PACKAGES, seed=args.seed, parts=counts)]}
     with tempfile.TemporaryDirectory() as name:
         work = Path(name) / "work"
         (work / "inputs").mkdir(parents=True)
         write_inputs(work / "inputs")
         for part, count in counts.items():
-            trials = PARTS[part][0](count, random.Random(f"{part} {args.seed}"), work)
-            print(f"{part}: {add_counts(document.setdefault(part, {'faults': []}), trials)}", flush=True)
-    document["runs"].append(provenance(PACKAGES, seed=args.seed, code=code, parts=counts))
+            document[part] = count_outcomes(PARTS[part][0](count, random.Random(f"{part} {args.seed}"), work))
+            print(f"{part}: {len(document[part]['faults'])} faults", flush=True)
     write_result(args.output, document)
 
 
