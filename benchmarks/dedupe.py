@@ -31,9 +31,7 @@ from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalize_words
-from sciprism.uses.deduplication import dedupe
-from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare, weigh
-from sciprism.uses.deduplication.dedupe import find_candidates
+from sciprism.uses.deduplication import WEIGHTS, cite, compare, dedupe, find_candidates, weigh
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}

@@ -27,7 +27,7 @@ from sciprism import Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.papers.bibliographic_fields import Name, parse_name
-from sciprism.uses.disambiguation.authors import disambiguate, list_signatures
+from sciprism.uses.disambiguation.authors import DEFAULT, PairModel, disambiguate, list_signatures
 from sciprism.uses.disambiguation.clustering import (
     MentionPairs,
     build_dendrograms,
@@ -36,7 +36,6 @@ from sciprism.uses.disambiguation.clustering import (
     sample_pairs,
 )
 from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, find_columns
-from sciprism.uses.disambiguation.pair_model import DEFAULT, PairModel
 
 FOLDER = "author_disambiguation_robotics"
 GROUPS = ("name", "coauthors", "venue", "year", "title", "advanced")  # that any export of papers has

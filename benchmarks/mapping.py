@@ -22,8 +22,16 @@ from measurement import build_parser, provenance, read_memory, run_apart, write_
 from sciprism.index.exact import topk
 from sciprism.store import StoredCollection
 from sciprism.store.shard_files import Matrix
-from sciprism.uses.mapping import draw_map, paper_map, write_page, write_parquet
-from sciprism.uses.mapping.paper_map import NEIGHBOURS, find_nearest, find_topics, place
+from sciprism.uses.mapping import (
+    NEIGHBOURS,
+    draw_map,
+    find_nearest,
+    find_topics,
+    paper_map,
+    place,
+    write_page,
+    write_parquet,
+)
 from sciprism.uses.search import choose_paper_space
 
 SAMPLED = 5000  # papers of which the neighbours on the map are compared with those in the vectors

@@ -69,7 +69,7 @@ def write_orders(data: Path, output: Path, starts: int) -> None:
 
 def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
     """Return WSS@95, ATD, and the recall after 10 % of the records, in percent."""
-    from sciprism.uses.screening.ranking import measure_work
+    from sciprism.uses.screening.session import measure_work
 
     found = labels[np.asarray(order)[2:]]
     work = measure_work(found)
@@ -79,7 +79,7 @@ def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
 
 def rank_reviews(data: Path, vectors: Path, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
     """Return of each system the measures of each review's starts."""
-    from sciprism.uses.screening.ranking import RecordRanker, replay
+    from sciprism.uses.screening.session import RecordRanker, replay
 
     measured: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(dict)
     for name, records in read_reviews(data).items():
@@ -122,7 +122,7 @@ def compare(ours: Mapping[str, Any], peer: Mapping[str, Any], names: list[str], 
 
 def time_training(records: int) -> dict[str, float]:
     """Return the seconds of the first reading of made-up records, and of a training once 2,000 of them are decided."""
-    from sciprism.uses.screening.ranking import RecordRanker
+    from sciprism.uses.screening.session import RecordRanker
 
     generator = np.random.default_rng(0)
     words = [f"word{number}" for number in range(20_000)]

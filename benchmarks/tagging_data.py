@@ -14,7 +14,7 @@ from sciprism.arrays import Rows
 from sciprism.papers.read import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.evidence import TagMatrix
-from sciprism.uses.tagging.tag_files import resolve_tags
+from sciprism.uses.tagging.suggestions import resolve_tags
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import tagging_systems as systems
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers
-from sciprism.uses.tagging.suggestions import TagChoice
-from sciprism.uses.tagging.tag_files import Judgement
+from sciprism.uses.tagging.suggestions import Judgement, TagChoice
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, learn_from_feedback, train
 from sciprism.uses.tagging.vocabulary import ALTERNATIVE, NameMatcher, Vocabulary
 from tagging_data import TaggingData, read_rows, read_uat

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from sciprism.uses.matching import MatchFiles as MatchFiles
     from sciprism.uses.matching import MatchSettings as MatchSettings
     from sciprism.uses.matching import match as match
-    from sciprism.uses.rankings import Hit as Hit
     from sciprism.uses.recommending import RecommendSettings as RecommendSettings
     from sciprism.uses.recommending import recommend as recommend
+    from sciprism.uses.search import Hit as Hit
     from sciprism.uses.tagging import TagChoice as TagChoice
     from sciprism.uses.tagging import tag as tag
 

@@ -156,7 +156,7 @@ def test_nothing_new_is_no_failure(command) -> None:
 
 
 def test_an_interrupted_command_continues_with_what_was_encoded(command, monkeypatch) -> None:
-    monkeypatch.setattr("sciprism.uses.recommending.paper_sources.ENCODED", 2)
+    monkeypatch.setattr("sciprism.uses.recommending.run.ENCODED", 2)
     encoded: list[int] = []
     encode = Encoder.encode
 

@@ -15,8 +15,7 @@ from sciprism.databases.database import KINDS as KNOWN
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection, delete
-from sciprism.uses.rankings import Ranking
-from sciprism.uses.search import search
+from sciprism.uses.search import Ranking, search
 
 PAPERS = 70
 QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra", "ｎｏ2 图"]

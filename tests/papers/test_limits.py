@@ -25,7 +25,7 @@ from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.readers.vocabularies import is_annif_object
 from sciprism.papers.records import Paper
 from sciprism.text.documents.wikipedia import strip_wikitext
-from sciprism.uses.matching.persons import find_addresses, name_in_id, parse_person
+from sciprism.uses.matching.reviewers import find_addresses, name_in_id, parse_person
 
 SECONDS = 10.0  # of what takes a tenth of one; with time that grows with the square, minutes
 N = 60_000

@@ -28,8 +28,7 @@ from sciprism.service.limits import POLICY
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.store import StoredCollection, embed
-from sciprism.uses.tagging.suggestions import TagReview
-from sciprism.uses.tagging.tag_files import Judgement, read_judgements
+from sciprism.uses.tagging.suggestions import Judgement, TagReview, read_judgements
 
 PAGE = {"accept": "text/html"}
 MADE = [*PAPERS, Paper(id="a/b?", title="<b>Bold</b> & matter", abstract="Dark <i>matter</i> halos.", year=2001)]

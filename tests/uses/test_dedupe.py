@@ -12,9 +12,7 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.papers import Paper, read_papers
 from sciprism.papers.records import Place
-from sciprism.uses.deduplication import dedupe
-from sciprism.uses.deduplication.comparison import cite, compare, is_abbreviation, read_pages
-from sciprism.uses.deduplication.review import write_papers
+from sciprism.uses.deduplication import cite, compare, dedupe, is_abbreviation, read_pages, write_papers
 
 FROGS = {
     "title": "Growth of tree frogs in the ponds of Ohio",

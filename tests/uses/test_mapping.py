@@ -19,16 +19,21 @@ from build_commands import run
 from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper
 from sciprism.store import StoredCollection, embed
-from sciprism.uses.mapping import draw_map, paper_map, read_layout, write_neighbours, write_page, write_parquet
-from sciprism.uses.mapping.paper_map import (
+from sciprism.uses import mapping
+from sciprism.uses.mapping import (
     Nearest,
     center,
     describe_topics,
+    draw_map,
     fill,
     find_nearest,
     name_topics,
     place,
+    read_layout,
     vote,
+    write_neighbours,
+    write_page,
+    write_parquet,
 )
 
 SUBJECTS = ("Sediment of rivers", "Massage of knees", "Orbits of comets")
@@ -71,10 +76,10 @@ def plain(monkeypatch):
         return (corners[np.arange(len(vectors)) % 3] + np.arange(len(vectors))[:, None] / 100).astype(np.float32)
 
     levels = [lambda n: n % 3, lambda n: np.where(n % 6 < 5, n % 6, -1)]
-    monkeypatch.setattr(paper_map, "has_packages", lambda: True)
-    monkeypatch.setattr(paper_map, "lay_out", lay_out)
+    monkeypatch.setattr(mapping, "has_packages", lambda: True)
+    monkeypatch.setattr(mapping, "lay_out", lay_out)
     monkeypatch.setattr(
-        paper_map, "find_topics", lambda points: [level(np.arange(len(points))).astype(np.int32) for level in levels]
+        mapping, "find_topics", lambda points: [level(np.arange(len(points))).astype(np.int32) for level in levels]
     )
 
 
@@ -256,7 +261,7 @@ def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys, words, me
     (tmp_path / "note.parquet").write_text("hello")
     if "two" in words:
         embed([Paper(id="a", title="Alone"), Paper(id="b", title="Other")], FakeEncoder(), tmp_path / "two")
-    monkeypatch.setattr(paper_map, "has_packages", lambda: "extra" not in message)
+    monkeypatch.setattr(mapping, "has_packages", lambda: "extra" not in message)
     status, _, error = run(monkeypatch, capsys, "map", *words.replace("VECTORS", str(vectors)).split())
     assert status == 2 and message in error
 

@@ -15,15 +15,18 @@ import pytest
 from build_commands import run
 from sciprism import InputError, Paper, read_papers
 from sciprism.uses.screening.asreview import WordsAndVectors
-from sciprism.uses.screening.ranking import (
+from sciprism.uses.screening.session import (
+    Decision,
     RecordRanker,
+    Screening,
+    append_decision,
     find_stop,
     measure_agreement,
     measure_work,
+    read_decisions,
     recall_p_value,
     simulate,
 )
-from sciprism.uses.screening.session import Decision, Screening, append_decision, read_decisions
 
 TOPICS = {1: "Massage of the {0} for chronic pain in {1}", 0: "Sediment of the {0} in rivers near {1}"}
 NOUNS = ("knee", "shoulder", "neck", "hip", "wrist", "ankle", "back", "elbow", "jaw", "foot")

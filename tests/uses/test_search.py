@@ -151,7 +151,7 @@ def test_requests_that_cannot_be_met(collection: StoredCollection) -> None:
         (lambda: search(collection, ENCODER, "x", 0), "k is 0"),
         (lambda: similar(collection, None, "halo", 0), "k is 0"),
         (lambda: search(collection, ENCODER, "x", mode="magic"), "mode 'magic' is not one of exact"),
-        (lambda: similar(collection, None, "halo", mode="lexical"), "mode 'lexical' is not exact"),
+        (lambda: similar(collection, None, "halo", mode="lexical"), "mode 'lexical' is not one of exact"),
         (lambda: search(collection, None, "x"), "mode exact with reasons needs an encoder"),
         (lambda: similar(collection, None, "nobody"), "no paper with the id or title 'nobody'; the nearest"),
     ):

@@ -17,10 +17,19 @@ from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.calibration import Calibration
-from sciprism.uses.tagging import tag_files
+from sciprism.uses.tagging import suggestions
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, PaperSpace, Ranker, Sources
-from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
-from sciprism.uses.tagging.tag_files import Judgement, read_judgements, read_tag_table, resolve_tags
+from sciprism.uses.tagging.suggestions import (
+    Judgement,
+    PaperTags,
+    Tag,
+    TagChoice,
+    compare_tags,
+    read_judgements,
+    read_tag_table,
+    resolve_tags,
+    score_ranking,
+)
 from sciprism.uses.tagging.tagger import (
     build_zero_shot,
     choose_threshold,
@@ -342,8 +351,8 @@ TAG = Tag(rank=1, uri="http://x/1", notation="N1", label="Dark, matter", probabi
 
 def write(folder: Path, name: str) -> str:
     tagged = [PaperTags("a", PAPERS[0].title, (TAG,)), PaperTags("b", "None", ())]
-    chosen = tag_files.choose_format(folder / name, "")
-    assert tag_files.write_tags(folder / name, chosen, zip(PAPERS, tagged, strict=True)) == [1, 0]
+    chosen = suggestions.choose_format(folder / name, "")
+    assert suggestions.write_tags(folder / name, chosen, zip(PAPERS, tagged, strict=True)) == [1, 0]
     return (folder / name).read_text(encoding="utf-8")
 
 
@@ -357,13 +366,13 @@ def test_suggestions_in_every_format(tmp_path: Path):
     assert json.loads(write(tmp_path, "tags.json")) == results
     assert write(tmp_path, "tags.tsv") == 'Of "quotes", commas Two lines.\t<http://x/1>\nNone\t\n'
     assert [paper.keywords for paper in read_papers(tmp_path / "tags.tsv")] == [("http://x/1",), ()]
-    assert tag_files.choose_format(tmp_path / "tags.txt", "csv") == "csv"
+    assert suggestions.choose_format(tmp_path / "tags.txt", "csv") == "csv"
     for name, format, message in (
         ("t.xlsx", "", r"no format is known for \.xlsx"),
         ("t.csv", "xml", "'xml' is not one of"),
     ):
         with pytest.raises(InputError, match=message):
-            tag_files.choose_format(tmp_path / name, format)
+            suggestions.choose_format(tmp_path / name, format)
 
 
 @pytest.mark.parametrize(
@@ -440,7 +449,7 @@ def test_corpora_of_annif_in_every_form(tmp_path: Path, name: str):
 )
 def test_other_files_are_no_corpora(tmp_path: Path, text: str):
     (tmp_path / "file.json").write_text(text)
-    assert not paper_readers["annif"].recognizes(text) and not tag_files.is_annif_folder(tmp_path)
+    assert not paper_readers["annif"].recognizes(text) and not suggestions.is_annif_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -479,10 +488,10 @@ def test_folders_of_full_texts(tmp_path: Path):
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     dropped = DropReport()
-    assert tag_files.is_annif_folder(tmp_path)
+    assert suggestions.is_annif_folder(tmp_path)
     with pytest.raises(InputError, match=r"f\.json: not a document in Annif's JSON"):
-        tag_files.read_annif_folder(tmp_path)
-    papers = tag_files.read_annif_folder(tmp_path, dropped=dropped, skip_bad=True)
+        suggestions.read_annif_folder(tmp_path)
+    papers = suggestions.read_annif_folder(tmp_path, dropped=dropped, skip_bad=True)
     assert [(paper.id, paper.title, paper.abstract, paper.keywords) for paper in papers] == [
         ("a", "Waves of storms", "They are high. Very.", (f"{X}1", f"{X}2")),
         ("b", "Calm days", "", ("calm", "no wind")),

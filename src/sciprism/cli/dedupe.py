@@ -42,8 +42,8 @@ def dedupe(
     Example: sciprism dedupe pubmed.nbib scopus.csv -o merged.ris --review pairs.csv
     """
     from sciprism.papers import ReadReport
+    from sciprism.uses.deduplication import check_output, write_papers
     from sciprism.uses.deduplication import dedupe as find
-    from sciprism.uses.deduplication.review import check_output, write_papers
 
     check_output(output)
     check_outputs(filter(None, [output, review]), files)

@@ -30,7 +30,7 @@ class MapOptions:
     def check(self, collection: Path, output: Path, table: Path) -> None:
         """Raise InputError for settings that contradict each other, and names that cannot be written."""
         from sciprism.files import write_atomically
-        from sciprism.uses.mapping.map_files import GRAPHS
+        from sciprism.uses.mapping import GRAPHS
 
         for path, suffixes in ((output, SUFFIXES), (self.neighbours, GRAPHS)):
             if path is not None and path.suffix.lower() not in suffixes:

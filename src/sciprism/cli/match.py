@@ -226,8 +226,7 @@ def report(
 
     Example: sciprism match report -a assignments.csv -o report
     """
-    from sciprism.uses.matching.pages import write_pages
-    from sciprism.uses.matching.result import FinishedAssignment
+    from sciprism.uses.matching.result import FinishedAssignment, write_pages
 
     finished = FinishedAssignment(_find_assignment(assignment))
     write_pages(finished, output)

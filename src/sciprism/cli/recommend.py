@@ -81,7 +81,7 @@ def _rank(
 ) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
     from sciprism.uses.recommending import recommend as rank
-    from sciprism.uses.recommending.paper_sources import FileReading
+    from sciprism.uses.recommending.run import FileReading
 
     files = FileReading(reading.build(), reading.skip_bad, reading.reader)
     try:

@@ -246,8 +246,7 @@ def replay(
 
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
-    from sciprism.uses.screening.ranking import find_stop, measure_work, simulate
-    from sciprism.uses.screening.session import Screening
+    from sciprism.uses.screening.session import Screening, find_stop, measure_work, simulate
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")

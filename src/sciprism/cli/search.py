@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper
     from sciprism.store import Filter, StoredCollection
     from sciprism.uses.calibration import SimilarityScale
-    from sciprism.uses.rankings import Hit, Ranking
+    from sciprism.uses.search import Hit, Ranking
 
 MAX_REASON = 320  # characters of a reason in the terminal; JSON has all of it
 SENTENCES = 10  # of an abstract, about

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper
     from sciprism.store import StoredCollection
     from sciprism.uses.tagging.evidence import TaggedPapers
-    from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReportCard
-    from sciprism.uses.tagging.tag_files import Judgement, TagReport
+    from sciprism.uses.tagging.suggestions import Judgement, PaperTags, TagChoice, TagReport, TagReportCard
     from sciprism.uses.tagging.tagger import FeedbackReport, Tagger, TagVectors
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -220,7 +219,7 @@ class TagPlaces:
         """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
         from sciprism.uses.tagging.evidence import TaggedPapers, TagMatrix
-        from sciprism.uses.tagging.tag_files import is_annif_folder, read_annif_folder, read_tag_table, resolve_tags
+        from sciprism.uses.tagging.suggestions import is_annif_folder, read_annif_folder, read_tag_table, resolve_tags
 
         path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
@@ -378,7 +377,7 @@ def feedback(
     Example: sciprism tag feedback tagger tags.csv --papers refs.bib
     """
     from sciprism.drop_report import DropReport
-    from sciprism.uses.tagging.tag_files import read_judgements
+    from sciprism.uses.tagging.suggestions import read_judgements
     from sciprism.uses.tagging.tagger import (
         check_output,
         learn_from_feedback,
@@ -439,7 +438,7 @@ def report(
 
 def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
     """Return the format of the file to write; InputError where writing it would lose an input or verdicts."""
-    from sciprism.uses.tagging.tag_files import check_verdicts, choose_format
+    from sciprism.uses.tagging.suggestions import check_verdicts, choose_format
 
     chosen = choose_format(output, format)
     check_outputs([output], inputs)
@@ -470,7 +469,7 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> N
 
 def write_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, path: Path, format: str) -> None:
     """Write the tags of papers to a file of a format, and print how many there are."""
-    from sciprism.uses.tagging.tag_files import write_tags
+    from sciprism.uses.tagging.suggestions import write_tags
 
     counts = write_tags(path, format, _suggest(tagger, read, choice))
     papers, tags, untagged = len(counts), sum(counts), counts.count(0)

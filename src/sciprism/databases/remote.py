@@ -21,8 +21,7 @@ from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import MAX_VALUES, list_conditions
 from sciprism.store.shard_files import hash64
 from sciprism.uses.collection import load_recorded_encoder
-from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
-from sciprism.uses.search import FUSION_DEPTH, Searchable, check_languages, check_queries, choose_query_space
+from sciprism.uses.search import FUSION_DEPTH, Ranking, Searchable, build_rankings, encode_queries
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -194,23 +193,21 @@ class RemoteCollection(Searchable):
             self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model, precision=precision)
         return self._encoder
 
-    def _rank(
-        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
+    def rank(  # noqa: D102
+        self,
+        encoder: Encoder | None,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        mode: str = "exact",
+        filter: Filter | None = None,
+        why: bool = True,
     ) -> list[Ranking]:
-        check_queries(queries, k, mode)
-        spaces, distance = self.record.spaces, self.record.encoder.distance
+        made_by, spaces, distance = self.record.encoder, self.record.spaces, self.record.encoder.distance
+        space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, self.address)
         exact = mode == "exact" or not self.record.approximate
         if exact and mode == "approximate":
             raise InputError(f"{self.address} has no approximate index; push the collection again with --approximate")
-        space, vectors = next(iter(spaces)), None
-        if encoder is not None:
-            self.record.encoder.check(encoder, self.address)
-            check_languages(encoder, [] if mode == "lexical" else queries, "queries")
-        if mode != "lexical" or why:
-            if encoder is None:
-                raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
-            format, space = choose_query_space(spaces, self.address, encoder)
-            vectors = encoder.encode(queries, format=format, role="query")
         kind = {"lexical": "words", "hybrid": "both"}.get(mode, "vectors")
         depth, column = max(k, FUSION_DEPTH) if mode == "hybrid" else k, self.record.column(space)
         given = zip(queries, [None] * len(queries) if vectors is None else vectors.tolist(), strict=True)
@@ -219,10 +216,9 @@ class RemoteCollection(Searchable):
             found = [self._search(Query(kind, text, vector, *rest)) for text, vector in given]
         papers = [[_read_paper(row) for row in rows] for rows in found]
         scores = np.array([[score for score, _ in rows] + [-np.inf] * (k - len(rows)) for rows in found], np.float32)
-        reasons = [[""] * len(rows) for rows in papers]
-        if why and encoder is not None and vectors is not None:
-            reasons = find_nearest_sentences(encoder, spaces[space], distance, vectors, papers)
-        return build_rankings(queries, papers, scores, reasons)
+        explaining = encoder if why else None
+        rest = {"vectors": vectors, "space": spaces[space], "distance": distance}
+        return build_rankings(queries, papers, scores, encoder=explaining, **rest)
 
     def _search(self, query: Query) -> list[tuple[float, str]]:
         parsed = parse_query(query.text) if query.mode == "words" else None

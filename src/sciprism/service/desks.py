@@ -26,7 +26,6 @@ from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.matching.expertise import encode_papers, open_vectors
-from sciprism.uses.screening.ranking import RISK, TARGET
 from sciprism.uses.screening.session import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, Screening, read_decisions
 
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
@@ -76,9 +75,8 @@ class Desk:
             counts = {"records": len(session.records), "decided": decided, "included": verdicts[INCLUDE]}
             paper = None if row is None else session.paper(row)
             verdict = "" if row is None else session.verdict(row)
-            p_value = session.p_value(TARGET)
+            advice = session.advise()
             latest = [*reversed(self.latest)]
-        advice = {"p_value": p_value, "stop": p_value is not None and p_value < RISK, "target": TARGET}
         facts = {"paper": paper, "verdict": verdict, "title": self.title, "review": self.review, "latest": latest}
         return facts | counts | advice
 

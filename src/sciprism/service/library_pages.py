@@ -34,9 +34,8 @@ from sciprism.service.papers import (
 from sciprism.service.state import ServiceState
 from sciprism.store import StoredCollection
 from sciprism.text.sentences import split_sentences
-from sciprism.uses.mapping.paper_map import has_packages
-from sciprism.uses.rankings import Hit
-from sciprism.uses.search import explain
+from sciprism.uses.mapping import has_packages
+from sciprism.uses.search import Hit, explain
 from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(prefix="/library/{name}", include_in_schema=False)

@@ -17,8 +17,7 @@ from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import MANIFEST_NAME
-from sciprism.uses.mapping import draw_map, read_layout, write_page, write_parquet
-from sciprism.uses.mapping.page import PAGE_PAPERS
+from sciprism.uses.mapping import PAGE_PAPERS, draw_map, read_layout, write_page, write_parquet
 
 router = APIRouter(include_in_schema=False)
 LAYOUT = "layout.parquet"

@@ -26,8 +26,7 @@ from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.uses.matching import MatchSettings, Reviewer, match
-from sciprism.uses.matching.pages import write_pages
-from sciprism.uses.matching.result import FinishedAssignment
+from sciprism.uses.matching.result import FinishedAssignment, write_pages
 from sciprism.uses.matching.reviewers import reviewer_id, write_rows
 from sciprism.uses.matching.settings import MatchFiles
 

@@ -21,8 +21,7 @@ from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
 from sciprism.service.uploads import COLLECTION, KIND, REPORT, Uploads
 from sciprism.service.workspace import Background, Workspace
-from sciprism.uses.rankings import Ranking
-from sciprism.uses.search import QUERY_BATCH
+from sciprism.uses.search import QUERY_BATCH, Ranking
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder

@@ -33,8 +33,7 @@ from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
-from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview
-from sciprism.uses.tagging.tag_files import choose_format, format_tags, write_tags
+from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview, choose_format, format_tags, write_tags
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import partial
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
@@ -13,17 +15,129 @@ from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.index.boolean_query import parse_query, select
+from sciprism.index.exact import Distance, topk
+from sciprism.papers.bibliography_entries import find_doi, find_url
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.languages import count_other_languages
 from sciprism.papers.records import Paper
-from sciprism.store import Filter, StoredCollection
+from sciprism.store import Filter, Matrix, StoredCollection
+from sciprism.store.manifest import EncoderRecord, SpaceRecord
 from sciprism.store.paper_lookup import find_copies, find_identified, find_paper
-from sciprism.uses.rankings import Hit, Ranking, build_rankings, find_nearest_sentences, read_papers
+from sciprism.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
     from sciprism.index.approximate import TitleQueries
+
+
+MAX_SENTENCES = 64  # sentences per abstract that are compared: some abstracts are whole books
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One paper of a ranking.
+
+    score: more is better, whatever the distance. url: the address of the DOI, else of another system's id, else the
+    one that was read. why: the sentence of the abstract that is nearest to the query, where it was asked for.
+    paper: with all its fields.
+    """
+
+    rank: int
+    score: float
+    id: str
+    title: str
+    venue: str = ""
+    year: int | None = None
+    authors: tuple[str, ...] = ()
+    doi: str = ""
+    url: str = ""
+    why: str = ""
+    paper: Paper = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the paper as JSON values."""
+        row = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "paper"}
+        return row | {"authors": list(self.authors)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The papers found for one query, best first."""
+
+    query: str
+    hits: tuple[Hit, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ranking as JSON values."""
+        return {"query": self.query, "hits": [hit.to_json() for hit in self.hits]}
+
+
+def describe_paper(paper: Paper) -> dict[str, Any]:
+    """Return a paper with the details of a hit, by the names of `Hit`."""
+    details = {name: getattr(paper, name) for name in ("id", "title", "venue", "year", "authors")}
+    return details | {"doi": find_doi(paper), "url": find_url(paper), "paper": paper}
+
+
+def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
+    """Return the papers of each ranking of rows (m, k), -1 for none; each distinct row is read once."""
+    distinct, positions = np.unique(rows, return_inverse=True)
+    read = iter(collection.papers(distinct[distinct >= 0]))
+    papers = [None if row < 0 else next(read) for row in distinct]
+    return [[paper for i in line if (paper := papers[i])] for line in positions.reshape(rows.shape)]
+
+
+def build_rankings(
+    queries: Sequence[str],
+    papers: Sequence[Sequence[Paper]],
+    scores: Floats,
+    *,
+    encoder: Encoder | None = None,
+    vectors: Floats | None = None,
+    space: SpaceRecord,
+    distance: Distance,
+) -> list[Ranking]:
+    """Return rankings of papers with scores (m, k), and with reasons where an encoder and vectors (m, d) are given.
+
+    space, distance: of the vectors.
+    """
+    reasons = [["" for _ in ranked] for ranked in papers]
+    if encoder is not None and vectors is not None:
+        reasons = _find_nearest_sentences(encoder, space, distance, vectors, papers)
+    return [
+        Ranking(
+            query,
+            tuple(
+                Hit(rank=rank, score=float(score), **describe_paper(paper), why=reason)
+                for rank, (paper, score, reason) in enumerate(zip(*columns, strict=False), 1)
+            ),
+        )
+        for query, *columns in zip(queries, papers, scores, reasons, strict=True)
+    ]
+
+
+def _find_nearest_sentences(
+    encoder: Encoder, space: SpaceRecord, distance: Distance, query_vectors: Floats, papers: Sequence[Sequence[Paper]]
+) -> list[list[str]]:
+    """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none."""
+    by_id = {paper.id: paper for ranked in papers for paper in ranked}
+    split = {id: split_sentences(paper.abstract)[:MAX_SENTENCES] for id, paper in by_id.items()}
+    sentences = list(chain.from_iterable(split.values()))
+    nearest: dict[tuple[int, str], str] = {}
+    if sentences:
+        vectors = encoder.encode(sentences, format=cast("Format", space.formats[0]), role="paper")
+        starts = dict(zip(split, accumulate(map(len, split.values()), initial=0), strict=False))
+        asking: dict[str, list[int]] = {}
+        for row, ranked in enumerate(papers):
+            for paper in ranked:
+                asking.setdefault(paper.id, []).append(row)
+        for id, rows in asking.items():
+            if here := split[id]:
+                matrix = Matrix(vectors[starts[id] : starts[id] + len(here)])
+                best = topk(query_vectors[rows], [matrix], 1, distance=distance)[1][:, 0].tolist()
+                nearest |= {(row, id): here[place] for row, place in zip(rows, best, strict=True)}
+    return [[nearest.get((row, paper.id), "") for paper in ranked] for row, ranked in enumerate(papers)]
+
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
 FUSION_DEPTH = 100  # papers of each ranking that a hybrid search fuses
@@ -46,15 +160,16 @@ def search(
     and parentheses have an effect in mode "lexical" alone (`parse_query`).
     """
     queries = [queries] if isinstance(queries, str) else list(queries)
-    check_queries(queries, k, mode)
-    if encoder is not None:
-        collection.check_encoder(encoder)
-        check_languages(encoder, [] if mode == "lexical" else queries, "queries")
+    made_by, spaces = collection.manifest.encoder, collection.manifest.spaces
+    space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, collection.folder)
     k = min(k, max(1, collection.rows))
     mask = collection.mask(filter)
     rankings: list[Ranking] = []
     for start in range(0, len(queries), QUERY_BATCH):
-        rankings += _search_batch(collection, encoder, queries[start : start + QUERY_BATCH], k, mode, mask, why)
+        part = slice(start, start + QUERY_BATCH)
+        own = None if vectors is None else vectors[part]
+        found = _search_batch(collection, space, queries[part], own, k, mode, mask)
+        rankings += _rank(collection, encoder if why else None, space, queries[part], own, found)
     return rankings
 
 
@@ -77,11 +192,6 @@ class Searchable:
         why: bool = True,
     ) -> list[Ranking]:
         """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
-        return self._rank(encoder, queries, k, mode, filter, why)
-
-    def _rank(
-        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
-    ) -> list[Ranking]:
         raise NotImplementedError
 
     @overload
@@ -114,17 +224,17 @@ def build_filter(filters: dict[str, Any]) -> Filter:
         raise InputError(f"filters are year_from, year_to, venue, field, author, not {', '.join(filters)}") from None
 
 
-def check_mode(mode: str) -> None:
-    """Raise InputError for an unknown mode."""
-    modes = (*vector_searches, "lexical", "hybrid")
+def check_mode(mode: str, k: int = 1, modes: Collection[str] = (*vector_searches, "lexical", "hybrid")) -> None:
+    """Raise InputError for an unknown mode, or for no papers."""
+    if k < 1:
+        raise InputError(f"k is {k}; ask for at least one paper")
     if mode not in modes:
         raise InputError(f"mode {mode!r} is not one of {', '.join(modes)}")
 
 
 def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
     """Raise InputError for an unknown mode, a query without words or with malformed operators, or for no papers."""
-    check_mode(mode)
-    _check_count(k)
+    check_mode(mode, k)
     for number, query in enumerate(queries, 1):
         if is_blank(query):
             raise InputError(f"query {number} is empty; write what to search for")
@@ -142,9 +252,30 @@ def check_languages(encoder: Encoder, texts: Sequence[str], what: str) -> None:
         warn_of_other_languages(encoder, others, len(texts), what)
 
 
-def _check_count(k: int) -> None:
-    if k < 1:
-        raise InputError(f"k is {k}; ask for at least one paper")
+def encode_queries(
+    encoder: Encoder | None,
+    queries: Sequence[str],
+    k: int,
+    mode: str,
+    why: bool,
+    made_by: EncoderRecord,
+    spaces: Mapping[str, SpaceRecord],
+    place: object,
+) -> tuple[str, Floats | None]:
+    """Check a search of vectors that are stored at a place; return their space and the queries' vectors (m, d).
+
+    None where a search by words needs no vectors. made_by, spaces: of the stored vectors.
+    """
+    check_queries(queries, k, mode)
+    if encoder is not None:
+        made_by.check(encoder, place)
+        check_languages(encoder, [] if mode == "lexical" else queries, "queries")
+    if mode == "lexical" and not why:
+        return next(iter(spaces)), None
+    if encoder is None:
+        raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
+    format, space = choose_query_space(spaces, place, encoder)
+    return space, encoder.encode(queries, format=format, role="query")
 
 
 def choose_query_space(stored: Collection[str], place: object, encoder: Encoder) -> tuple[Format, str]:
@@ -164,19 +295,13 @@ def choose_query_space(stored: Collection[str], place: object, encoder: Encoder)
 
 def _search_batch(
     collection: StoredCollection,
-    encoder: Encoder | None,
+    space: str,
     queries: list[str],
+    query_vectors: Floats | None,
     k: int,
     mode: str,
     mask: NDArray[np.bool_] | None,
-    why: bool,
-) -> list[Ranking]:
-    query_vectors, space = None, ""
-    if mode != "lexical" or why:
-        if encoder is None:
-            raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
-        format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
-        query_vectors = encoder.encode(queries, format=format, role="query")
+) -> tuple[Floats, Rows]:
     if mode == "lexical" or query_vectors is None:
         ranked = [_search_words(collection, query, k, mask) for query in queries]
         scores, rows = (np.concatenate(column) for column in zip(*ranked, strict=True))
@@ -200,7 +325,7 @@ def _search_batch(
                         only[row] = True
                         found, _ = vector_searches["exact"](collection, space, query_vectors[[number]], 1, only)
                         scores[number, 0] = found[0, 0]
-    return _rank(collection, encoder if why else None, space, queries, query_vectors, (scores, rows))
+    return scores, rows
 
 
 def _search_words(
@@ -242,7 +367,7 @@ def explain(collection: StoredCollection, encoder: Encoder, query: str, papers: 
     collection.check_encoder(encoder)
     format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
     vectors, manifest = encoder.encode([query], format=format, role="query"), collection.manifest
-    return find_nearest_sentences(encoder, manifest.spaces[space], manifest.encoder.distance, vectors, [papers])[0]
+    return _find_nearest_sentences(encoder, manifest.spaces[space], manifest.encoder.distance, vectors, [papers])[0]
 
 
 def similar(
@@ -259,7 +384,7 @@ def similar(
     paper: its id, an identifier such as a DOI or arXiv id, or a link to one, its title, or the beginning of one id.
     The encoder, if given, only adds the reasons.
     """
-    _check_similar(k, mode)
+    check_mode(mode, k, vector_searches)
     if encoder is not None:
         collection.check_encoder(encoder)
     row = find_paper(collection, paper)
@@ -284,7 +409,7 @@ def similar_to_papers(
     A ranking's query is the paper's id. A copy of the paper in the collection is left out of its ranking. why: add
     the reasons. Raises InputError for a paper without title and abstract, before any is encoded.
     """
-    _check_similar(k, mode)
+    check_mode(mode, k, vector_searches)
     collection.check_encoder(encoder)
     for paper in papers:
         if is_blank(f"{paper.title}{paper.abstract}"):
@@ -302,12 +427,6 @@ def similar_to_papers(
         ids = [paper.id for paper in part]
         rankings += _rank(collection, encoder if why else None, space, ids, vectors, nearest)
     return rankings
-
-
-def _check_similar(k: int, mode: str) -> None:
-    _check_count(k)
-    if mode not in vector_searches:
-        raise InputError(f"mode {mode!r} is not {' or '.join(vector_searches)}")
 
 
 def choose_paper_space(collection: StoredCollection) -> str:
@@ -343,9 +462,6 @@ def _rank(
 ) -> list[Ranking]:
     """Return the rankings of scores and rows (m, k), with reasons where there is an encoder."""
     scores, rows = best
+    made_by = {"space": collection.manifest.spaces[space], "distance": collection.manifest.encoder.distance}
     papers = read_papers(collection, rows)
-    reasons = [["" for _ in ranked] for ranked in papers]
-    if encoder is not None and vectors is not None:
-        manifest = collection.manifest
-        reasons = find_nearest_sentences(encoder, manifest.spaces[space], manifest.encoder.distance, vectors, papers)
-    return build_rankings(queries, papers, scores, reasons)
+    return build_rankings(queries, papers, scores, encoder=encoder, vectors=vectors, **made_by)

@@ -11,8 +11,7 @@ from disambiguation import store_trees
 from sciprism.papers import read_papers
 from sciprism.papers.records import Paper
 from sciprism.uses.disambiguation import authors
-from sciprism.uses.disambiguation.authors import KnownAuthor, disambiguate
-from sciprism.uses.disambiguation.pair_model import PairModel
+from sciprism.uses.disambiguation.authors import KnownAuthor, PairModel, disambiguate
 
 BIB = """
 @article{{a1, title={{Grasping with soft hands}}, author={{Lee, Ann and Kim, Bo}}, journal={{Robots}}, year=2001}}

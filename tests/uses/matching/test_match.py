@@ -13,8 +13,7 @@ from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper, read_papers
 from sciprism.store import embed
 from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
-from sciprism.uses.matching.persons import IdIndex
-from sciprism.uses.matching.reviewers import BID, PairReader, read_reviewers, reviewer_id
+from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, read_reviewers, reviewer_id
 
 pytest.importorskip("highspy")
 

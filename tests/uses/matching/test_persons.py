@@ -6,8 +6,15 @@ import unicodedata
 
 import pytest
 
-from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id
-from sciprism.uses.matching.reviewers import Authorship, read_authorships, read_reviewers
+from sciprism.uses.matching.reviewers import (
+    Authorship,
+    IdIndex,
+    NameIndex,
+    find_addresses,
+    name_in_id,
+    read_authorships,
+    read_reviewers,
+)
 
 
 def nfd(text):

@@ -15,8 +15,18 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.identity import GENERIC_TITLES, normalize_words
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id
-from sciprism.uses.matching.reviewers import Authorship, Pair, Reviewer, ReviewerIndex, StatedPairs
+from sciprism.uses.matching.reviewers import (
+    NUMBERED,
+    Authorship,
+    NameIndex,
+    Pair,
+    Reviewer,
+    ReviewerIndex,
+    StatedPairs,
+    find_addresses,
+    fold_id,
+    name_in_id,
+)
 
 _LINES = (files(__package__) / "mail_providers.txt").read_text(encoding="utf-8").splitlines()
 MAIL_PROVIDERS = frozenset(" ".join(line for line in _LINES if not line.startswith("#")).split())

@@ -32,15 +32,16 @@ from sciprism.uses.matching.expertise import (
     load_match_encoder,
     open_vectors,
 )
-from sciprism.uses.matching.persons import IdIndex, normalize_id
 from sciprism.uses.matching.result import Matching, build_audit, build_details, describe_pairs
 from sciprism.uses.matching.reviewers import (
     Authorship,
+    IdIndex,
     PairReader,
     Reviewer,
     ReviewerIndex,
     StatedPairs,
     list_papers,
+    normalize_id,
     read_authorships,
     read_reviewers,
     read_stated_pairs,

@@ -15,8 +15,8 @@ from sciprism.errors import InputError
 from sciprism.files import check_companion, join_cells, write_lines
 from sciprism.papers.bibliography_entries import format_bibtex, format_ris
 from sciprism.papers.records import Paper
-from sciprism.uses.rankings import Hit
 from sciprism.uses.recommending.interests import Interest
+from sciprism.uses.search import Hit
 
 COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "venue", "interest", "because")
 ALL = (".csv", ".jsonl", ".bib")  # files that are written for a name without a suffix

@@ -42,8 +42,7 @@ from sciprism.uses.tagging.evidence import (
     TagMatrix,
     Weighing,
 )
-from sciprism.uses.tagging.suggestions import ABOVE, PaperTags, Tag, TagChoice
-from sciprism.uses.tagging.tag_files import Judgement, TagReport, resolve_tags
+from sciprism.uses.tagging.suggestions import ABOVE, Judgement, PaperTags, Tag, TagChoice, TagReport, resolve_tags
 from sciprism.uses.tagging.vocabulary import Match, Vocabulary
 
 if TYPE_CHECKING:

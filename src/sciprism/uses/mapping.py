@@ -1,37 +1,51 @@
-"""A map of papers: positions by UMAP of their nearest neighbours, further papers among these, topics with names."""
+"""A map of papers: positions by UMAP of their nearest neighbours, topics with names; its files and its page."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain, combinations, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, MissingExtraError
+from sciprism.files import describe_wrong_path, join_cells, write_atomically, write_lines
 from sciprism.index.exact import Distance, topk
+from sciprism.pages import fill_file, fill_page
+from sciprism.papers.bibliography_entries import find_url
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.seeding import sample as choose
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.collection import Collection
+from sciprism.uses.collection import Collection, build_table
 from sciprism.uses.recommending.interests import find_typical_terms
 from sciprism.uses.search import choose_paper_space
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 """Called with the work, its unit, how many are done and of how many."""
 NEIGHBOURS = 15
 QUERIES = 2048  # papers whose nearest are looked up at once
 SPECTRAL = 50  # papers from which UMAP can begin with eigenvectors of the graph
-PART = 1 << 14  # papers that are placed at once
+PLACED = 1 << 14  # papers that are placed at once
 SHARE = 0.4  # of the neighbours' weight that a topic has which a paper takes from them
 ROUNDS = 3
 STEPS = 12  # of a geometric median; its error is then below a pixel
@@ -134,26 +148,26 @@ def place(nearest: Nearest, positions: Floats) -> Floats:
     Where the neighbours are in two parts of the map, a mean would lie in the empty space between them.
     """
     placed = np.empty((len(nearest.numbers), 2), np.float32)
-    for start in range(0, len(placed), PART):
-        part = nearest.take(slice(start, start + PART))
+    for start in range(0, len(placed), PLACED):
+        part = nearest.take(slice(start, start + PLACED))
         points, pull = positions[part.numbers].astype(np.float64), (weights := weigh(part.distances))
         for _ in range(STEPS + 1):  # from the mean
             middle = (points * pull[..., None]).sum(axis=1) / pull.sum(axis=1, keepdims=True)
             pull = weights / np.maximum(np.linalg.norm(points - middle[:, None], axis=2), 1e-3)
-        placed[start : start + PART] = middle
+        placed[start : start + PLACED] = middle
     return placed
 
 
 def vote(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Give papers the topic that has most weight among their neighbours, -1 where it has little; codes (m,) -> (n,)."""
     voted = np.empty(len(nearest.numbers), np.int32)
-    for start in range(0, len(voted), PART):
-        part = nearest.take(slice(start, start + PART))
+    for start in range(0, len(voted), PLACED):
+        part = nearest.take(slice(start, start + PLACED))
         theirs, weights = codes[part.numbers], weigh(part.distances)
         weights /= weights.sum(axis=1, keepdims=True)
         shares = (np.equal(theirs[:, :, None], theirs[:, None, :]) * weights[:, None, :]).sum(axis=2) * (theirs >= 0)
         best = np.arange(len(theirs)), shares.argmax(axis=1)
-        voted[start : start + PART] = np.where(shares[best] >= SHARE, theirs[best], -1)
+        voted[start : start + PLACED] = np.where(shares[best] >= SHARE, theirs[best], -1)
     return voted
 
 
@@ -419,3 +433,246 @@ def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Pr
         drawn.codes.append(codes)
         drawn.levels.append(describe_topics(names, codes, positions))
     return drawn
+
+
+KEY = b"sciprism.map"
+TOPICS = "topic_{}"  # columns, the coarsest level is 1
+SHOWN = ("id", "title", "authors", "venue", "year", "fields", "doi")
+GRAPHS = (".csv", ".graphml")
+_GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="title" for="node" attr.name="title" attr.type="string"/>
+<key id="x" for="node" attr.name="x" attr.type="double"/>
+<key id="y" for="node" attr.name="y" attr.type="double"/>
+<key id="similarity" for="edge" attr.name="similarity" attr.type="double"/>
+<graph edgedefault="undirected">"""
+
+
+def write_parquet(drawn: PaperMap, stored: StoredCollection, path: Path) -> None:
+    """Write the papers of a map with x, y, topics and neighbours, as embedding-atlas reads them.
+
+    Neighbours are numbers of the file's rows, from 0, with distances. `read_layout` reads the positions again.
+    """
+    from pyarrow import parquet
+
+    names = [[topic.name for topic in topics] for topics in drawn.levels]
+    facts = {KEY: json.dumps({"origin": asdict(drawn.origin), "names": names}).encode("utf-8", "replace")}
+
+    def write(file: BinaryIO) -> None:
+        writer = None
+        for start in range(0, len(drawn.rows), PART):
+            table = _build_part(drawn, stored, slice(start, start + PART), names)
+            writer = writer or parquet.ParquetWriter(file, table.schema.with_metadata(facts), compression="zstd")
+            writer.write_table(table.replace_schema_metadata(facts))
+        assert writer is not None
+        writer.close()
+
+    write_atomically(path, write)
+
+
+def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice, names: Sequence[Sequence[str]]) -> pa.Table:
+    import pyarrow as pa
+
+    table = build_table(stored.papers(drawn.rows[part])).select(SHOWN)
+    columns: dict[str, Any] = {"x": pa.array(drawn.positions[part, 0]), "y": pa.array(drawn.positions[part, 1])}
+    for number, (level, codes) in enumerate(zip(names, drawn.codes, strict=True), 1):
+        values = pa.array(codes[part], pa.int32(), mask=codes[part] < 0)
+        columns[TOPICS.format(number)] = pa.DictionaryArray.from_arrays(values, pa.array(level, pa.string()))
+    numbers, distances = drawn.nearest.numbers[part], drawn.nearest.distances[part]
+    there = numbers >= 0
+    ends = pa.array(np.append(0, np.cumsum(there.sum(axis=1))).astype(np.int32))
+    lists = [pa.ListArray.from_arrays(ends, pa.array(values[there])) for values in (numbers, distances)]
+    columns["neighbors"] = pa.StructArray.from_arrays(lists, ["ids", "distances"])
+    columns["laid_out"] = pa.array(drawn.laid_out[part])
+    for name, values in columns.items():
+        table = table.append_column(name, values)
+    return table
+
+
+def read_layout(path: Path) -> FormerLayout:
+    """Read the positions and topics of a map's Parquet file; InputError for another file."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        facts = json.loads((parquet.read_schema(path).metadata or {})[KEY])
+        names, origin = facts["names"], MapOrigin(**facts["origin"])
+        columns = [TOPICS.format(number) for number in range(1, len(names) + 1)]
+        table = parquet.read_table(path, columns=["id", "x", "y", "laid_out", *columns])
+        codes = []
+        for column, level in zip(columns, names, strict=True):
+            number_of = {name: number for number, name in enumerate(level)}
+            values = (number_of.get(name, -1) for name in table[column].to_pylist())
+            codes.append(np.fromiter(values, np.int32, len(table)))
+    except (ArrowException, IndexError, KeyError, OSError, TypeError, ValueError) as error:
+        what = describe_wrong_path(path, binary=True) or "it holds no layout of sciprism"
+        raise InputError(f"{path}: {what}; name a .parquet file that `sciprism map` wrote") from error
+    x, y = (table[name].to_numpy().astype(np.float32) for name in ("x", "y"))
+    return FormerLayout(
+        ids=table["id"].to_pylist(),
+        positions=np.stack([x, y], axis=1),
+        laid_out=table["laid_out"].to_numpy(),
+        codes=codes,
+        names=names,
+        origin=origin,
+    )
+
+
+def write_neighbours(drawn: PaperMap, stored: StoredCollection, path: Path) -> int:
+    """Write the graph of nearest papers, each pair once, as .csv or .graphml; return how many pairs."""
+    if path.suffix.lower() not in GRAPHS:
+        raise InputError(f"{path}: the name of a graph must end with {' or '.join(GRAPHS)}")
+    there = drawn.nearest.numbers >= 0
+    pairs = np.sort(np.stack([np.nonzero(there)[0], drawn.nearest.numbers[there]], axis=1), axis=1)
+    pairs, first = np.unique(pairs, axis=0, return_index=True)
+    distances = drawn.nearest.distances[there][first]
+    similarities = 1 - distances if stored.manifest.encoder.distance != "euclidean" else 1 / (1 + distances)
+    edges = zip(pairs.tolist(), similarities.tolist(), strict=True)
+    named = ((drawn.ids[one], drawn.ids[other], f"{similarity:.6g}") for (one, other), similarity in edges)
+    is_table = path.suffix.lower() == ".csv"
+    table = map(join_cells, chain([("source", "target", "similarity")], named))
+    write_lines(path, table if is_table else _write_graphml(drawn, stored, named), errors="replace")
+    return len(pairs)
+
+
+def _write_graphml(drawn: PaperMap, stored: StoredCollection, edges: Iterator[tuple[str, str, str]]) -> Iterator[str]:
+    yield _GRAPHML
+    for start in range(0, len(drawn.rows), PART):
+        places = zip(stored.papers(drawn.rows[start : start + PART]), drawn.positions[start:].tolist(), strict=False)
+        for paper, (x, y) in places:
+            data = {"title": paper.title, "x": f"{x:.4f}", "y": f"{y:.4f}"}
+            cells = "".join(f'<data key="{key}">{escape(_printable(value))}</data>' for key, value in data.items())
+            yield f"<node id={quoteattr(_printable(paper.id))}>{cells}</node>"
+    for one, other, similarity in edges:
+        ends = f"source={quoteattr(_printable(one))} target={quoteattr(_printable(other))}"
+        yield f'<edge {ends}><data key="similarity">{similarity}</data></edge>'
+    yield "</graph></graphml>"
+
+
+def _printable(text: str) -> str:
+    """Return a text without the control characters that XML forbids."""
+    return "".join(letter if letter.isprintable() or letter == " " else " " for letter in text)
+
+
+PAGE_PAPERS = 200_000
+"""Papers on a page at most, of more a random sample; `sciprism serve` shows all."""
+PAGE_BYTES = 60_000_000
+NEAR = 5  # nearest papers that a card names
+PART = 4096  # papers that are read at once
+MAX_TITLE, MAX_AUTHORS = 240, 6
+ABSTRACTS = (400, 200, 100, 0)  # characters of an abstract: the first with which the page is small enough
+GRID = 65535  # of places, each way
+NO_CODE, NO_YEAR = 65535, -9999
+
+
+@dataclass(frozen=True, slots=True)
+class PageReport:
+    """How many papers a page shows, and its size in bytes."""
+
+    shown: int
+    size: int
+
+
+def write_page(
+    drawn: PaperMap, stored: StoredCollection, path: Path, *, title: str = "", address: str = ""
+) -> PageReport:
+    """Write a map as a page of HTML of at most 60 MB; of more than 200,000 papers it shows a random sample.
+
+    title: of the page; the collection's name by default. address: of the collection in a service, which has pages of
+    the papers, the script and the style. Raises InputError where the texts are too long for a page.
+    """
+    title = title or stored.folder.resolve().name
+    shown = np.random.default_rng(drawn.origin.seed).permutation(len(drawn.rows))[:PAGE_PAPERS]  # order of drawing
+    *texts_of, years, venues, fields = zip(*_read_rows(stored, drawn.rows[shown], address), strict=True)
+    numbers = _pack_numbers(drawn, shown, np.array(years), venues, fields)
+    for length in ABSTRACTS:
+        texts_of[-1] = tuple(_cut(text, length) for text in texts_of[-1])
+        texts = _compress("\0".join(map("\n".join, texts_of)).encode("utf-8", "replace"))  # columns of lines
+        if len(numbers) + len(texts) < PAGE_BYTES - 1_000_000:
+            break
+    else:
+        raise InputError(f"{path}: {len(shown):,} papers with their titles are more than 60 MB; map fewer papers")
+    data = {"title": title, "counts": _describe(drawn, len(shown)), "address": address}
+    packed = {"numbers": Markup(numbers), "texts": Markup(texts)}
+    page = fill_page("map.html", **data, **packed) if address else fill_file("map.html", "map.js", **data, **packed)
+    write_atomically(path, lambda file: file.write(page))
+    return PageReport(len(shown), len(page))
+
+
+def _describe(drawn: PaperMap, shown: int) -> str:
+    count = len(drawn.rows)
+    papers = f"{count:,} papers" if shown == count else f"a random {shown:,} of {count:,} papers"
+    counts = {"duplicate": drawn.counts["duplicates"], "topic": sum(map(len, drawn.levels))}
+    return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
+
+
+def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[tuple[Any, ...]]:
+    """Yield title, authors, link, abstract, year, venue and field of each paper."""
+    for start in range(0, len(rows), PART):
+        for paper in stored.papers(rows[start : start + PART]):
+            more = f" and {len(paper.authors) - MAX_AUTHORS} more" if len(paper.authors) > MAX_AUTHORS else ""
+            url = f"{address}/papers/{quote(paper.id, safe='')}" if address else find_url(paper)
+            yield (
+                _cut(paper.title, MAX_TITLE),
+                _cut(", ".join(paper.authors[:MAX_AUTHORS]) + more, MAX_TITLE),
+                "".join(url.split()),
+                _cut(paper.abstract, ABSTRACTS[0]),
+                paper.year if paper.year and abs(paper.year) < -NO_YEAR else NO_YEAR,
+                paper.venue,
+                paper.fields[0] if paper.fields else "",
+            )
+
+
+def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[str], fields: Sequence[str]) -> str:
+    """Pack positions, years, codes and neighbours: a head in JSON, then arrays, each at a multiple of four bytes."""
+    low, high = drawn.positions.min(axis=0), drawn.positions.max(axis=0)
+    scale = GRID / max(float((high - low).max()), 1e-9)
+
+    def find_place(points: Any) -> Doubles:
+        """Return places on the page's grid, which goes down."""
+        places: Doubles = (np.asarray(points, np.float64) - (low + high) / 2) * (scale, -scale) + GRID / 2
+        return places.round()
+
+    number_of = np.full(len(drawn.rows) + 1, -1, np.int32)  # the last one: no neighbour
+    number_of[shown] = np.arange(len(shown))
+    near = number_of[drawn.nearest.numbers[shown][:, :NEAR]]
+    (venues, venue), (fields, field) = _number(venues), _number(fields)
+    x, y = find_place(drawn.positions[shown]).T
+    arrays = {"x": x, "y": y, "venue": venue, "field": field}
+    arrays |= {f"topic{level}": np.where(codes < 0, NO_CODE, codes)[shown] for level, codes in enumerate(drawn.codes)}
+    contents = [(name, "u2", 1, np.asarray(values).astype("<u2")) for name, values in arrays.items()]
+    contents += [("year", "i2", 1, years.astype("<i2")), ("near", "i4", near.shape[1], near.astype("<i4"))]
+    dated = years[years != NO_YEAR]
+    head: dict[str, Any] = {
+        "papers": len(shown),
+        "width": near.shape[1],
+        "years": [int(dated.min()), int(dated.max())] if len(dated) else None,
+        "venues": venues,
+        "fields": fields,
+        "levels": [[_place_topic(topic, find_place, scale) for topic in topics] for topics in drawn.levels],
+        "arrays": [(name, kind, width) for name, kind, width, _ in contents],
+    }
+    text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
+    parts = [np.uint32(len(text)).astype("<u4").tobytes() + text, *(values.tobytes() for *_, values in contents)]
+    return _compress(b"".join(part + bytes(-len(part) % 4) for part in parts))
+
+
+def _place_topic(topic: Topic, find_place: Callable[[Any], Doubles], scale: float) -> dict[str, Any]:
+    x, y = find_place((topic.x, topic.y)).tolist()
+    return {"name": topic.name, "x": x, "y": y, "radius": round(topic.radius * scale), "papers": topic.papers}
+
+
+def _number(values: Sequence[str]) -> tuple[list[str], Rows]:
+    """Return the names, the most frequent first, and of each value the number of its name, `NO_CODE` for none."""
+    names = [name for name, _ in Counter(filter(None, values)).most_common(NO_CODE)]
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, np.array([numbers.get(value, NO_CODE) for value in values], np.int64)
+
+
+def _cut(text: str, length: int) -> str:
+    """Return a text in one line, without what follows the last whole word that fits."""
+    text = " ".join(text[: 2 * length + 100].replace("\0", " ").split())
+    return text if len(text) <= length else f"{text[:length].rpartition(' ')[0]} …" * (length > 0)
+
+
+def _compress(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
