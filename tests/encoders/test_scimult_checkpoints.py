@@ -143,7 +143,7 @@ def expected(model, texts, folder, pool="cls"):
 
 
 def paper_texts():
-    return [f"{p.title} [SEP] {p.abstract}".lower().replace("[sep]", "[SEP]") for p in PAPERS[:2]] + ["ice"]
+    return [f"{p.title} [SEP] {p.abstract}".lower().replace("[sep]", "[SEP]") for p in PAPERS[:2]] + ["ice [SEP] "]
 
 
 def close(ours, theirs):

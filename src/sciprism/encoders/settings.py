@@ -60,7 +60,8 @@ class EncoderSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON values, without the key `options` for a method that has none."""
-        return {key: value for key, value in asdict(self).items() if key != "options" or value}
+        values = asdict(self) | {"template": self.template.to_json()}
+        return {key: value for key, value in values.items() if key != "options" or value}
 
     @classmethod
     def from_json(cls, row: dict[str, Any], where: str) -> EncoderSettings:

@@ -20,13 +20,14 @@ class Template:
     """The text of each item: the prompt of its role, then its parts joined by `separator`.
 
     separator: " " for sentence-transformers folders, the tokenizer's separator token for the SPECTER family
-    (title + sep_token + abstract). A missing part is dropped with its separator. prompts: role -> prefix
-    ("query: "). lowercase: before the tokenizer.
+    (title + sep_token + abstract). A missing part is dropped with its separator, but for keep_empty, as in SciMult.
+    prompts: role -> prefix ("query: "). lowercase: before the tokenizer.
     """
 
     separator: str = " "
     prompts: Mapping[str, str] = field(default_factory=dict)
     lowercase: bool = False
+    keep_empty: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompts, Mapping):
@@ -46,9 +47,9 @@ class Template:
             parts = [", ".join(v) if isinstance(v, tuple) else str(v) for v in values if v is not None]
         else:
             raise InputError(f"expected a paper, a label or a text, got {item!r:.80}")
-        text = self.prompts.get(role, "") + self.separator.join(filter(None, parts))
+        text = self.prompts.get(role, "") + self.separator.join(parts if self.keep_empty else filter(None, parts))
         return text.lower() if self.lowercase else text
 
     def to_json(self) -> dict[str, Any]:
-        """Return the template as JSON values."""
-        return asdict(self)
+        """Return the template as JSON values, keep_empty only where it is set."""
+        return {key: value for key, value in asdict(self).items() if key != "keep_empty" or value}

@@ -4,9 +4,8 @@ Such a file is a pickle of the training run: weights under `question_model` and 
 shared encoder, its parameters, the optimizer. It names the backbone, but states neither its config nor its
 vocabulary.
 
-One difference to the published code remains: there, a label without a definition, or a paper without an
-abstract, is `name [SEP] ` and so ends with two separators; here a missing field is dropped together with its
-separator. The backbone's tokenizer lowercases: lowercasing in the template would turn the separator into
+A label without a definition, or a paper without an abstract, is `name [SEP] ` and so ends with two separators, as in
+the published code. The backbone's tokenizer lowercases: lowercasing in the template would turn the separator into
 plain text.
 """
 
@@ -92,7 +91,7 @@ def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
         return None
     backbone = path.parent if (path.parent / "config.json").exists() else None
     state = path.stat()
-    facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone)
+    facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone, "keep_empty")
     return convert_once(path, facts, lambda draft: _write(draft, path, backbone, locate))
 
 
@@ -113,7 +112,7 @@ def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) 
         normalize=bool(parameters.get("mean_pool")),
         distance="cosine" if parameters.get("mean_pool") else "dot",
         max_length=min(MAX_TOKENS, config.max_length),
-        template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
+        template=Template(separator=f" {special.get('sep_token', '[SEP]')} ", keep_empty=True),
     )
     model = _build_model(path, weights, config, settings, kind, every)
     provenance = {"converted from": path.name, "sha256": sha256(path), "backbone": name}
