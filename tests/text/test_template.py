@@ -45,7 +45,11 @@ def test_a_missing_part_is_left_out_with_its_separator():
     assert template.text(Paper(id="p", abstract="Light bends."), "paper") == "Light bends."
     assert template.text(Paper(id="p"), "paper", ("title", "year", "authors", "abstract")) == ""
     scimult = Template(separator=" [SEP] ", keep_empty=True)
-    assert scimult.text(Label(id="l", name="Ice"), "label") == "Ice [SEP] " == scimult.text(Paper(id="p", title="Ice"), "paper")
+    assert (
+        scimult.text(Label(id="l", name="Ice"), "label")
+        == "Ice [SEP] "
+        == scimult.text(Paper(id="p", title="Ice"), "paper")
+    )
     assert scimult.to_json()["keep_empty"] and "keep_empty" not in template.to_json()
 
 
