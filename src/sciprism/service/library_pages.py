@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup, escape
@@ -32,7 +29,6 @@ from sciprism.service.papers import (
     use_collection,
 )
 from sciprism.service.state import ServiceState
-from sciprism.store import StoredCollection
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.mapping import has_packages
 from sciprism.uses.search import Hit, explain
@@ -41,14 +37,10 @@ from sciprism.uses.tagging.suggestions import TagChoice
 router = APIRouter(prefix="/library/{name}", include_in_schema=False)
 MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
 FILTERS = ("year_from", "year_to", "author", "venue", "field")
-YEARS = {"year_from": "first", "year_to": "last"}
 PAGE = 20  # papers of a page
 MAX_SIMILAR = 8
-NAMES = 500  # venues and fields that the filters offer, the most frequent ones
-NO_NAMES: dict[str, list[str]] = {"venues": [], "fields": []}
 MAX_ERROR = 4_096  # bytes of a page that says what was wrong
 COMMON = 3  # letters of a word at most that is not marked
-_names: WeakKeyDictionary[StoredCollection, dict[str, list[str]]] = WeakKeyDictionary()
 
 
 def mark_words(text: str, query: str) -> Markup:
@@ -73,8 +65,8 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     offered = {
         "Search": ("", True),
         "Map": ("/map", has_packages()),
-        "Screen": ("/screening", state.uploads is not None),
-        "Tag": ("/tags", state.uploads is not None),
+        "Screen": ("/screening", state.workspace is not None),
+        "Tag": ("/tags", state.workspace is not None),
     }
     tabs = [(tab, path) for tab, (path, is_there) in offered.items() if is_there]
     facts = {"name": name, "library": served.title, "papers": len(stored), "stored": stored}
@@ -83,23 +75,6 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
 
 Library = Annotated[dict[str, Any], Depends(describe_library)]
 """What `describe_library` returns, looked up in a thread."""
-
-
-def find_names(library: Library) -> dict[str, list[str]]:
-    """Return the venues and the fields of a collection, the most frequent first; counted once while it is open."""
-    stored: StoredCollection = library["stored"]
-    if stored not in _names:
-        venues, fields = Counter[str](), Counter[str]()
-        for some_venues, some_fields in stored.columns("venue", "fields"):
-            venues.update(filter(None, some_venues))
-            fields.update(chain.from_iterable(filter(None, some_fields)))
-        counts = {"venues": venues, "fields": fields}
-        _names[stored] = {name: [value for value, _ in count.most_common(NAMES)] for name, count in counts.items()}
-    return _names[stored]
-
-
-Names = Annotated[dict[str, list[str]], Depends(find_names)]
-"""What `find_names` returns, counted in a thread."""
 
 
 class Question:
@@ -121,11 +96,7 @@ class Question:
             return SearchRequest.model_validate(facts | self.stated)
         except ValidationError as error:
             wrong = error.errors()[0]
-            name = str(wrong["loc"][0])
-            if name in YEARS:
-                message = f"the {YEARS[name]} year is {self.stated[name]!r}; write a number, such as 2015"
-                raise InputError(message) from None
-            raise InputError(f"{name}: {wrong['msg']}") from None
+            raise InputError(f"{wrong['loc'][0]}: {wrong['msg']}") from None
 
     async def rank(self, k: int) -> tuple[Hit, ...]:
         """Return the first k papers."""
@@ -148,18 +119,17 @@ Asked = Annotated[Question, Depends()]
 async def search_page(
     request: Request,
     library: Library,
-    names: Names,
     asked: Asked,
     page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
 ) -> Response:
     """Show the search of a collection and what a query finds."""
     facts = {name: getattr(asked, name) for name in ("q", "mode", "filters", "stated")}
-    values = facts | {"page": page, "hits": None, "error": "", "names": names}
+    values = facts | {"page": page, "hits": None, "error": ""}
     if asked.q.strip():
         try:
             values |= await _search(asked, library, page)
         except InputError as error:
-            values |= {"error": request.app.state.service.hide_paths(str(error)), "names": NO_NAMES}
+            values["error"] = request.app.state.service.hide_paths(str(error))
     plain = "?" + urlencode({"q": asked.q, "mode": asked.mode})
     shown = render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
     if values["error"] and len(shown.body) > MAX_ERROR:

@@ -23,7 +23,7 @@ from sciprism.service.papers import RequestBody, TextFile
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
-from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
+from sciprism.service.uploads import SUFFIXES, describe_items, find_item, start_work
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.uses.matching import MatchSettings, Reviewer, match
 from sciprism.uses.matching.result import FinishedAssignment, write_pages
@@ -56,7 +56,6 @@ class MatchRequest(RequestBody):
 
 def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> None:
     """Assign the reviewers and replace the former result. stay: move as few of its pairs as possible."""
-    assert state.uploads is not None
     folder, result = item.folder, item.folder / RESULT
     recover_folder(result)
     places = (folder / BIDS, folder / STATED, result / TABLE)
@@ -73,7 +72,7 @@ def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> No
         [Reviewer(id=reviewer_id(path), papers=tuple(papers_of[str(path)])) for path in reviewers],
         settings=MatchSettings(**read_document(folder / SETTINGS)),
         files=MatchFiles(bids=bids, constraints=stated, keep=former if stay else None),
-        encoder=state.uploads.encoder(),
+        encoder=state.share_model(patient=True),
         progress=progress,
     )
     matching.audit["files"] |= {str(path): sha256(path) for path in (*submissions, *reviewers)}
@@ -128,9 +127,7 @@ def matches_page(request: Request) -> Response:
 @router.post("/workspace/matches")
 def start_match(request: Request, body: MatchRequest) -> Response:
     """Store the files of a match and start it."""
-    uploads, owner = find_uploads(request)
-    state: ServiceState = request.app.state.service
-    state.check_ready()
+    request.app.state.service.check_ready()
     files = {}
     for folder, texts in ((SUBMISSIONS, body.submissions), (REVIEWERS, body.reviewers)):
         for file in texts:
@@ -142,9 +139,7 @@ def start_match(request: Request, body: MatchRequest) -> Response:
     tables = {BIDS: body.bids, STATED: body.constraints}
     files |= {name: table.content for name, table in tables.items() if table is not None}
     files[SETTINGS] = body.model_dump_json(include={"per_paper", "max_papers"}).encode()
-    item = uploads.workspace.create(owner, KIND, body.title or "Matching", files)
-    state.background.start(item)
-    return json_response({"id": item.id}, status=202)
+    return json_response({"id": start_work(request, KIND, body.title or "Matching", files).id}, status=202)
 
 
 @router.get("/matching/{id}")

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sciprism.pages import fill_page
 from sciprism.service.limits import COOKIE, EVERYONE, SESSION_SECONDS, find_address
 from sciprism.service.state import ServiceState
-from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
+from sciprism.service.uploads import SUFFIXES, describe_uploads, find_workspace
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,7 +25,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "collections": list(state.collections) if owner else [],
         "owner": "" if owner == EVERYONE else owner,
         "signed_in": bool(owner),
-        "has_workspace": bool(owner) and state.uploads is not None,
+        "has_workspace": bool(owner) and state.workspace is not None,
         "sign_in": not state.gatekeeper.open,
         "error": "",
         "status": status,
@@ -54,16 +54,14 @@ def start(request: Request) -> Response:
 @router.get("/uploads")
 def uploads_page(request: Request) -> Response:
     """Show the collections that the caller uploaded, how far each is, and a form for another file."""
-    uploads, owner = find_uploads(request)
-    described = [uploads.describe(item) for item in uploads.workspace.list_items(owner, KIND)]
-    return render(request, "uploads.html", uploads=described, suffixes=SUFFIXES)
+    return render(request, "uploads.html", uploads=describe_uploads(request), suffixes=SUFFIXES)
 
 
 @router.post("/items/{id}/delete")
 def delete_item(request: Request, form: Form, id: str) -> Response:
     """Delete what the caller has in the workspace, and lead to the page that the form names."""
-    uploads, owner = find_uploads(request)
-    uploads.workspace.delete(owner, id)
+    workspace, owner = find_workspace(request)
+    workspace.delete(owner, id)
     return RedirectResponse(_own_path(form.get("next", "/")), 303)
 
 

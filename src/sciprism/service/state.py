@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -19,8 +19,7 @@ from sciprism.service.observation import Metrics
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
-from sciprism.service.uploads import COLLECTION, KIND, REPORT, Uploads
-from sciprism.service.workspace import Background, Workspace
+from sciprism.service.workspace import COLLECTION, ID, UPLOAD, Background, Workspace, open_upload
 from sciprism.uses.search import QUERY_BATCH, Ranking
 
 if TYPE_CHECKING:
@@ -43,12 +42,10 @@ class ServiceState:
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
-        self.uploads: Uploads | None = None
         self.background = Background()
-        if settings.workspace is not None:
-            workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
-            self.uploads = Uploads(workspace, partial(self.share_model, patient=True), self.background)
-            self.background.kinds[KIND] = REPORT, self.uploads.fill
+        self.workspace = settings.workspace and Workspace(
+            settings.workspace, quota=settings.quota, expiry=settings.expiry
+        )
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._turns = Turns(SHARE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,8 +66,8 @@ class ServiceState:
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
-        if self.uploads is not None:
-            self.background.resume(self.uploads.workspace.list_all())
+        if self.workspace is not None:
+            self.background.resume(self.workspace.list_all())
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
@@ -120,20 +117,17 @@ class ServiceState:
 
     def find_collection(self, owner: str, name: str) -> ServedCollection:
         """Return a served collection, or an upload of an owner. Raises UnknownNameError for another name."""
-        if self.uploads is not None and name.startswith(f"{KIND}-") and name not in self.collections:
-            return self.uploads.open(owner, name)
+        if self.workspace is not None and name.startswith(f"{UPLOAD}-") and name not in self.collections:
+            return open_upload(self.workspace.find(owner, name))
         return self.collections.choose(name)
 
     def hide_paths(self, message: str) -> str:
         """Return a message of a use with the names of collections in place of their folders."""
-        folders = [(served.folder, served.name) for served in self.collections.values()]
-        if self.uploads is not None and str(self.uploads.workspace.folder) in message:
-            items = self.uploads.workspace.list_all()
-            folders += [
-                (item.folder / end, item.id) for item in items if item.id in message for end in (COLLECTION, "")
-            ]
-        for folder, name in folders:
-            message = message.replace(str(folder), name)
+        for served in self.collections.values():
+            message = message.replace(str(served.folder), served.name)
+        if self.workspace is not None:
+            place = rf"{re.escape(str(self.workspace.folder))}/[^/]+/({ID})(/{COLLECTION})?"
+            message = re.sub(place, r"\1", message)
         return message
 
     async def use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:

@@ -29,8 +29,8 @@ from sciprism.service.papers import Conditions, TextFile
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
-from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items, find_item, find_uploads
-from sciprism.service.workspace import WorkspaceItem, read_document
+from sciprism.service.uploads import MAX_REASONS, REVIEW, describe_items, find_item, start_work
+from sciprism.service.workspace import REPORT, WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview, choose_format, format_tags, write_tags
@@ -92,7 +92,7 @@ def suggest(state: ServiceState, item: WorkspaceItem) -> None:
     pairs = ((Paper(id=tags.id), tags) for tags in shown)  # of papers, that format needs the ids alone
     counts = write_tags(item.folder / SUGGESTIONS, "jsonl", pairs)
     facts = {"papers": len(counts), "untagged": counts.count(0), "skipped": report.skipped_count}
-    notes = [*(str(record).replace(f"{item.folder}/", "") for record in report.skipped), *notes]
+    notes = [*map(item.hide_path, report.skipped), *notes]
     write_json(item.folder / REPORT, facts | {"labels": len(tagger.vocabulary), "notes": notes[:MAX_REASONS]})
 
 
@@ -119,7 +119,7 @@ def list_reviews(request: Request, library: Library, name: str) -> Response:
 @router.post("/workspace/tag-reviews")
 def start_review(request: Request, body: TagReviewRequest) -> Response:
     """Store a vocabulary and start to tag papers of a collection with it."""
-    (uploads, owner), state = find_uploads(request), request.app.state.service
+    state, owner = request.app.state.service, request.state.owner
     state.check_ready()
     served = state.find_collection(owner, body.collection)
     _choose_rows(served.open(), body)
@@ -135,8 +135,7 @@ def start_review(request: Request, body: TagReviewRequest) -> Response:
         title = title or state.find_tagger(body.tagger).name
     request_facts = body.model_dump(mode="json", exclude={"vocabulary"}) | {"collection": served.name}
     review = {"collection": served.name, "owner": owner, "request": request_facts}
-    item = uploads.workspace.create(owner, KIND, title, files | {REVIEW: dumps(review).encode()})
-    state.background.start(item)
+    item = start_work(request, KIND, title, files | {REVIEW: dumps(review).encode()})
     return json_response({"id": item.id}, status=202)
 
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from json import JSONDecodeError, loads
 from operator import methodcaller
 from pathlib import Path
@@ -25,7 +26,7 @@ from urllib.parse import quote
 
 from sciprism.errors import InputError
 from sciprism.files import FULL, sync_folder, write_atomically, write_json
-from sciprism.service.collections import UnknownNameError
+from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE
 
@@ -34,7 +35,7 @@ DAY = 86_400.0
 BLOCK = 4_096  # bytes of a disk
 _DRAFT, _GONE, _OWNER = ".draft-", ".gone-", "owner-"
 MAX_NAME = 200
-_ID = re.compile(r"[a-z]+-[0-9a-f]{16}")
+ID = r"[a-z]+-[0-9a-f]{16}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class WorkspaceItem:
     def to_json(self) -> dict[str, str]:
         """Return all but the folder."""
         return {name: value for name, value in asdict(self).items() if name != "folder"}
+
+    def hide_path(self, text: object) -> str:
+        """Return a text in which files of the item have their names alone."""
+        return str(text).replace(f"{self.folder}/", "")
 
 
 class Workspace:
@@ -82,7 +87,7 @@ class Workspace:
 
     def find(self, owner: str, id: str) -> WorkspaceItem:
         """Return an item of an owner, and note that it is used. Raises UnknownNameError for another's or none."""
-        item = self._read(self._home(owner) / id) if _ID.fullmatch(id) else None
+        item = self._read(self._home(owner) / id) if re.fullmatch(ID, id) else None
         if item is None:
             raise UnknownNameError(f"you have no item {id!r} in the workspace; it may have expired")
         with suppress(FileNotFoundError):  # deleted meanwhile
@@ -159,7 +164,9 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-FAILURE = "failure.json"
+FAILURE, REPORT = "failure.json", "report.json"
+UPLOAD, COLLECTION = "upload", "collection"
+OPEN = 64  # uploads that are held open
 FULL_DISK = "the disk of the service is full: delete what you do not need, or tell whoever runs it; then try again"
 
 
@@ -228,7 +235,7 @@ class Background:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                 reason = str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
                 reason = FULL_DISK if isinstance(error, OSError) and error.errno in FULL else reason
-                facts = {"error": reason.replace(f"{item.folder}/", "")}
+                facts = {"error": item.hide_path(reason)}
                 self.progress[item.id] = {"state": "failed", "doing": ""} | facts
                 write_json(item.folder / FAILURE, facts)  # if the disk is full, the progress says it until a restart
         self.progress.pop(item.id, None)
@@ -241,3 +248,17 @@ def read_document(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return document
+
+
+@lru_cache(OPEN)
+def _open(item: WorkspaceItem) -> ServedCollection:
+    return ServedCollection(item.id, item.folder / COLLECTION, item.name)
+
+
+def open_upload(item: WorkspaceItem) -> ServedCollection:
+    """Return the collection of an upload. Raises InputError while it is not finished."""
+    if not (item.folder / REPORT).exists():
+        raise InputError(
+            f"the upload {item.id} is not embedded yet; /workspace/collections/{item.id} says how far it is"
+        )
+    return _open(item)
