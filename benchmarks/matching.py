@@ -36,7 +36,6 @@ from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.metrics.rankings import pair_order
-from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
 from sciprism.uses.matching.assignment import (
     AssignmentProgram,
     AssignmentTask,
@@ -48,9 +47,9 @@ from sciprism.uses.matching.assignment import (
     solve_assignment,
 )
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles, encode_papers
-from sciprism.uses.matching.reviewers import Authorship, StatedPairs
-from sciprism.uses.matching.settings import parse_scoring
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles, encode_papers, mean_of_best
+from sciprism.uses.matching.reviewers import Authorship, Reviewer, StatedPairs
+from sciprism.uses.matching.settings import MatchSettings, parse_scoring
 
 RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")
 PROFILE = 20

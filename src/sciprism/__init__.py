@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sciprism.training.recipe_file import read_recipe as read_recipe
     from sciprism.training.run import train as train
     from sciprism.uses.collection import Collection as Collection
-    from sciprism.uses.matching import MatchFiles as MatchFiles
-    from sciprism.uses.matching import MatchSettings as MatchSettings
-    from sciprism.uses.matching import match as match
-    from sciprism.uses.recommending import RecommendSettings as RecommendSettings
-    from sciprism.uses.recommending import recommend as recommend
+    from sciprism.uses.matching.run import match as match
+    from sciprism.uses.matching.settings import MatchFiles as MatchFiles
+    from sciprism.uses.matching.settings import MatchSettings as MatchSettings
+    from sciprism.uses.recommending.run import recommend as recommend
+    from sciprism.uses.recommending.settings import RecommendSettings as RecommendSettings
     from sciprism.uses.search import Hit as Hit
     from sciprism.uses.tagging import TagChoice as TagChoice
     from sciprism.uses.tagging import tag as tag
@@ -41,9 +41,9 @@ _NAMES = {
     "training.recipe_file": "read_recipe",
     "training.run": "train",
     "uses.collection": "Collection",
-    "uses.matching": "MatchFiles MatchSettings match",
-    "uses.rankings": "Hit",
-    "uses.recommending": "RecommendSettings recommend",
+    "uses.matching.run": "MatchFiles MatchSettings match",
+    "uses.recommending.run": "RecommendSettings recommend",
+    "uses.search": "Hit",
     "uses.tagging": "TagChoice tag",
 }
 __getattr__ = import_lazily(__name__, _NAMES)

@@ -11,7 +11,7 @@ import pytest
 
 from build_commands import run
 from sciprism.cli.options import build_settings, list_options
-from sciprism.uses.matching import MatchFiles, MatchSettings
+from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 pytest.importorskip("highspy")
 

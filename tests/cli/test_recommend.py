@@ -10,7 +10,7 @@ import pytest
 from build_commands import run
 from sciprism.cli.options import build_settings, list_options
 from sciprism.encoders.encoder import Encoder
-from sciprism.uses.recommending import RecommendSettings
+from sciprism.uses.recommending.settings import RecommendSettings
 
 TOPICS = {
     "halo": ("Dark matter halos of {0} galaxies", "We simulate halos of dark matter around {0} galaxies."),

@@ -18,12 +18,12 @@ from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection, embed
 from sciprism.store.paper_lookup import PaperIndex
-from sciprism.uses.recommending import Recommendations, RecommendSettings, interests, recommend
+from sciprism.uses.recommending import interests
 from sciprism.uses.recommending import run as module
-from sciprism.uses.recommending import run as run_module
 from sciprism.uses.recommending.interests import describe_interests, find_interests, find_typical_terms
-from sciprism.uses.recommending.results import write_recommendations
-from sciprism.uses.recommending.run import FileReading, LibraryProfile, choose_papers, is_near_copy
+from sciprism.uses.recommending.results import Recommendations, write_recommendations
+from sciprism.uses.recommending.run import FileReading, LibraryProfile, choose_papers, is_near_copy, recommend
+from sciprism.uses.recommending.settings import RecommendSettings
 
 
 def build_groups(*sizes: int, spread: float = 0.2, dim: int = 8) -> np.ndarray:
@@ -280,8 +280,8 @@ def test_the_result_does_not_depend_on_blocks_or_on_where_vectors_come_from(
         (tmp_path / f"{name}.jsonl").write_text(lines(part))
         embed(part, ENCODER, tmp_path / name)  # type: ignore[arg-type]
     for place, name, size in (
-        (run_module, "ENCODED", 7),
-        (run_module, "READ", 11),
+        (module, "ENCODED", 7),
+        (module, "READ", 11),
         (module, "RETAINED", 20),
         (module, "PER_RESULT", 1),
     ):

@@ -16,8 +16,7 @@ from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
-    from sciprism.uses.matching import Matching
-    from sciprism.uses.matching.result import ExplainedPair, ExplainedSubmission
+    from sciprism.uses.matching.result import ExplainedPair, ExplainedSubmission, Matching
 
 
 MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
@@ -57,8 +56,8 @@ def assign(
 
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
-    from sciprism.uses.matching import match as assign_reviewers
     from sciprism.uses.matching.result import check_companions, describe_unchecked, list_companions
+    from sciprism.uses.matching.run import match as assign_reviewers
 
     if conflicts != "all":
         settings = replace(settings, conflicts=() if conflicts == "none" else split_names(conflicts))

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sciprism.papers.records import Paper
-    from sciprism.uses.recommending import Recommendations
-    from sciprism.uses.recommending.results import LeftOut, Recommendation
+    from sciprism.uses.recommending.results import LeftOut, Recommendation, Recommendations
 
 SHOWN = 10  # papers that the terminal shows where a file holds all of them
 MAX_NEAR = 48  # characters of an own paper's title in the terminal
@@ -80,8 +79,8 @@ def _rank(
     inputs: dict[str, list[str]], seen: list[Paper], settings: RecommendSettings, model: str, reading: Reading
 ) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
-    from sciprism.uses.recommending import recommend as rank
     from sciprism.uses.recommending.run import FileReading
+    from sciprism.uses.recommending.run import recommend as rank
 
     files = FileReading(reading.build(), reading.skip_bad, reading.reader)
     try:

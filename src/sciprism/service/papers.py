@@ -23,7 +23,7 @@ from sciprism.service.limits import CLIENT, JsonRoute
 from sciprism.service.responses import json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
-from sciprism.uses.recommending import RecommendSettings, recommend
+from sciprism.uses.recommending.run import RecommendSettings, recommend
 from sciprism.uses.search import Ranking, check_queries, search, similar, similar_to_papers
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sciprism import InputError
-from sciprism.uses.matching import MatchSettings, assignment
+from sciprism.uses.matching import assignment
 from sciprism.uses.matching.assignment import (
     AssignmentTask,
     GroupMinimum,
@@ -21,6 +21,7 @@ from sciprism.uses.matching.assignment import (
     solve_assignment,
 )
 from sciprism.uses.matching.reviewers import StatedPairs, split_pairs
+from sciprism.uses.matching.settings import MatchSettings
 
 pytest.importorskip("highspy")
 

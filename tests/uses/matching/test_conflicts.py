@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sciprism import Paper
-from sciprism.uses.matching import MatchSettings, Reviewer
 from sciprism.uses.matching.conflicts import (
     CONFLICT_KINDS,
     ConflictInput,
@@ -13,7 +12,8 @@ from sciprism.uses.matching.conflicts import (
     list_unchecked,
     reduce_domain,
 )
-from sciprism.uses.matching.reviewers import Authorship
+from sciprism.uses.matching.reviewers import Authorship, Reviewer
+from sciprism.uses.matching.settings import MatchSettings
 
 NOTHING = Authorship()
 

@@ -12,8 +12,9 @@ import pytest
 from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper, read_papers
 from sciprism.store import embed
-from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
-from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, read_reviewers, reviewer_id
+from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, Reviewer, read_reviewers, reviewer_id
+from sciprism.uses.matching.run import match
+from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 pytest.importorskip("highspy")
 

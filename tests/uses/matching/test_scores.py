@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sciprism import InputError, Paper
-from sciprism.uses.matching import Reviewer, score_pairs
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles, score_pairs
+from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import parse_scoring
 
 RNG = np.random.default_rng(5)

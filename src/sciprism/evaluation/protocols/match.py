@@ -15,7 +15,7 @@ from sciprism.evaluation.item_scores import ItemScores, score_rankings
 from sciprism.evaluation.systems import EncodingInput, NotServedError, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.metrics.rankings import pair_order, parse_metric
-from sciprism.uses.matching import mean_of_best, score_pairs
+from sciprism.uses.matching.expertise import mean_of_best, score_pairs
 
 PAIRWISE = "pairwise"
 

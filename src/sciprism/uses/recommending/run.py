@@ -41,7 +41,7 @@ from sciprism.uses.recommending.results import (
     Recommendations,
     RecommendCounts,
 )
-from sciprism.uses.recommending.settings import RecommendSettings
+from sciprism.uses.recommending.settings import RecommendSettings as RecommendSettings
 from sciprism.uses.search import choose_paper_space, describe_paper
 
 if TYPE_CHECKING:
