@@ -1,11 +1,10 @@
-"""Speed on a GPU: encoding and training against sentence-transformers, busy share, agreement with the CPU.
+"""Speed on a GPU: encoding and training against sentence-transformers, and the share of the time that it computes.
 
 Speeds need no trained weights: models of the shapes of MiniLM-L6 and BERT-base are random, with the vocabulary of
 sciprism-small, and both sides open the same folder. Each row is written when it is measured, so a run that is cut
-off retains the others. All take three minutes on an H200 (results/cuda.json).
-Run from the repository root:
+off retains the others. All take three minutes on an H200. Run from the repository root:
 
-    python benchmarks/cuda.py PAPERS.jsonl.gz --run before -o results/cuda.json
+    python benchmarks/cuda.py PAPERS.jsonl.gz -o results/cuda.json
     python benchmarks/cuda.py --device cpu --tiny
 
 PAPERS.jsonl.gz: lines with title and abstract; by default the landmarks of `examples`, repeated.
@@ -14,30 +13,28 @@ PAPERS.jsonl.gz: lines with title and abstract; by default the landmarks of `exa
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import statistics
 import tempfile
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from encode import agreement
-from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
+from measurement import build_parser, interleave, provenance, ratio, read_json_lines, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.new_models import create_encoder
+from sciprism.encoders.settings import PRECISIONS
+from sciprism.encoders.speed import count_operations
+from sciprism.files import write_lines
 
-ROOT = Path(__file__).resolve().parent.parent
+LANDMARKS = Path(__file__).parent.parent / "examples" / "landmarks" / "landmarks.jsonl"
 SHAPES = {
     "minilm": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536},
     "bert": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
@@ -52,17 +49,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Bench:
-    """What rows are measured with.
-
-    papers: dicts with title and abstract. folder: of the random models. peer: whether the peer is timed too.
-    """
+    """What rows are measured with: the device, papers (title, abstract), a folder for random models."""
 
     device: torch.device
     papers: list[dict[str, str]]
     folder: Path
     tiny: bool
     rounds: int
-    peer: bool = True
 
     def take(self, count: int) -> list[dict[str, str]]:
         """Return so many papers, from the start again where there are fewer."""
@@ -75,23 +68,18 @@ class Bench:
         if not folder.exists():
             shape = (TINY if self.tiny else SHAPES[name]) | {"positions": 512, "types": 2, "norm_eps": 1e-12}
             tokenizer = resolve(None)[1] / "tokenizer.json"
-            model = create_encoder(shape, tokenizer, max_length=MAX_LENGTH, distance="cosine", device="cpu")
-            model.save(folder)
+            create_encoder(shape, tokenizer, max_length=MAX_LENGTH, distance="cosine", device="cpu").save(folder)
         return folder
 
     def encoder(self, name: str | None, precision: str) -> Encoder:
         """Return a model on the device: one of the shapes, or sciprism-small."""
         return Encoder(self.shape(name) if name else None, precision=precision, device=str(self.device))
 
-    @cached_property
-    def product_rate(self) -> dict[str, float]:
-        """Return the floating-point operations a second of a large product, by precision."""
-        side, rates = 64 if self.tiny else 8192, {}
-        for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
-            left, right = (torch.randn(side, side, device=self.device, dtype=dtype) for _ in range(2))
-            seconds = [self.time(lambda left=left, right=right: left @ right) for _ in range(8)]
-            rates[name] = 2 * side**3 / statistics.median(seconds[2:])
-        return rates
+    def product_rate(self, precision: str) -> float:
+        """Return the floating-point operations a second of a large product."""
+        side, dtype = 64 if self.tiny else 8192, PRECISIONS[precision]
+        left, right = (torch.randn(side, side, device=self.device, dtype=dtype) for _ in range(2))
+        return 2 * side**3 / statistics.median([self.time(lambda: left @ right) for _ in range(8)][2:])
 
     def time(self, run: Callable[[], object]) -> float:
         """Return the seconds of a function, with all that it starts on the device."""
@@ -102,63 +90,41 @@ class Bench:
         return time.perf_counter() - start
 
     def wait(self) -> None:
-        """Wait for the device."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def profile(self, run: Callable[[], object]) -> Row:
-        """Return what the device does in a run: seconds of its kernels, and how often the host starts and awaits it."""
+    def measure_busy(self, run: Callable[[], object]) -> float:
+        """Return the seconds in which the device computes in a run, 0 for a CPU."""
         if self.device.type != "cuda":
-            run()
-            return {}
-        activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
+            return 0.0
         self.wait()
-        with torch.profiler.profile(activities=activities) as profiler:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
             run()
             self.wait()
-        events = profiler.events() or []
-        on_device = [event for event in events if event.device_type == torch.autograd.DeviceType.CUDA]
-        spans = sorted((e.time_range.start, e.time_range.end) for e in on_device)
+        on_device = (e for e in profiler.events() or [] if e.device_type == torch.autograd.DeviceType.CUDA)
         busy = end = 0.0
-        for start, stop in spans:  # of several streams, which overlap
-            busy, end = busy + max(0.0, stop - max(start, end)), max(end, stop)
-        kernels: Counter[str] = Counter()
-        for event in on_device:
-            kernels[event.name[:90]] += event.time_range.end - event.time_range.start
-        calls = Counter(event.name for event in events if event.name.startswith(("cuda", "cuLaunch")))
-        total = sum(kernels.values()) or 1
-        return {
-            "device_seconds": busy / 1e6,
-            "launches": sum(n for name, n in calls.items() if "Launch" in name),
-            "waits": sum(n for name, n in calls.items() if "Synchronize" in name),
-            "largest_shares": {name: round(us / total, 3) for name, us in kernels.most_common(12)},
-        }
+        for start, stop in sorted((e.time_range.start, e.time_range.end) for e in on_device):
+            busy, end = busy + max(0.0, stop - max(start, end)), max(end, stop)  # several streams overlap
+        return busy / 1e6
 
+    def measure(self, run: Callable[[], object], papers: int) -> Row:
+        """Return the rate of timed runs over papers, and the device's share of the time."""
+        run()
+        seconds = [self.time(run) for _ in range(self.rounds)]
+        return self.describe(run, papers, seconds)
 
-def count_operations(encoder: Encoder, texts: list[str]) -> float:
-    """Return the floating-point operations of the products that encode the texts, without padding."""
-    config = encoder.model.config
-    lengths = np.array([len(tokens) for tokens in encoder.tokenize(texts)], float)
-    weights = config.layers * (4 * config.hidden**2 + 2 * config.hidden * config.intermediate)
-    return float(2 * weights * lengths.sum() + config.layers * 4 * config.hidden * (lengths**2).sum())
-
-
-def join(papers: list[dict[str, str]]) -> list[str]:
-    """Return title and abstract as one text each."""
-    return [f"{paper['title']} {paper['abstract']}" for paper in papers]
+    def describe(self, run: Callable[[], object], papers: int, seconds: list[float]) -> Row:
+        wall = statistics.median(seconds)
+        row = {"papers_per_second": round(papers / wall, 1), "seconds": [round(s, 4) for s in seconds]}
+        return row | {"busy": round(self.measure_busy(run) / wall, 3)}
 
 
 def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_count: int) -> Row:
     """Return rates of both sides for a shape, the device's share of the time, and its share of the product rate."""
-    texts = join(bench.take(count))
-    encoder = bench.encoder(shape, precision)
-    if not bench.peer:
-        encoder.encode(texts)
-        seconds = [bench.time(lambda: encoder.encode(texts)) for _ in range(bench.rounds)]
-        return describe(bench, encoder, texts, seconds, precision)
     from sentence_transformers import SentenceTransformer
 
-    few = texts[: min(peer_count, len(texts))]
+    texts = [f"{paper['title']} {paper['abstract']}" for paper in bench.take(count)]
+    few, encoder = texts[:peer_count], bench.encoder(shape, precision)
     peer = SentenceTransformer(str(bench.shape(shape)), device=str(bench.device))
     peer.max_seq_length = MAX_LENGTH
     if precision == "bfloat16":
@@ -170,80 +136,26 @@ def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_cou
     run_peer(64)
     best = min(PEER_BATCHES, key=lambda batch: bench.time(lambda: run_peer(batch)))
     runs = {"sciprism": lambda: encoder.encode(texts), PEER: lambda: run_peer(best)}
-    by_name = interleave(runs, bench.rounds)
-    row = describe(bench, encoder, texts, by_name["sciprism"], precision)
-    per_text = {name: [s / n for s in by_name[name]] for name, n in (("sciprism", len(texts)), (PEER, len(few)))}
-    row |= {"peer_papers_per_second": round(1 / statistics.median(per_text[PEER]), 1), "peer_batch": best}
-    return row | {"times_peer": ratio(per_text[PEER], per_text["sciprism"])}
-
-
-def describe(bench: Bench, encoder: Encoder, texts: list[str], seconds: list[float], precision: str) -> Row:
-    """Return the rate of timed runs of `encode` over the texts, and where the time goes."""
-    wall, operations = statistics.median(seconds), count_operations(encoder, texts)
-    seen = bench.profile(lambda: encoder.encode(texts))
-    tokenizing = bench.time(lambda: encoder.tokenize(texts))
-    rate = bench.product_rate[precision]
-    row = {
-        "papers_per_second": round(len(texts) / wall, 1),
-        "seconds": [round(s, 4) for s in seconds],
-        "tokenizer_papers_per_second": round(len(texts) / tokenizing, 1),
-        "product_tflops": round(rate / 1e12, 1),
-        "mfu": round(operations / wall / rate, 4),
-    }
-    if seen:
-        row["busy"] = round(seen["device_seconds"] / wall, 3)
-        row["device_papers_per_second"] = round(len(texts) / seen["device_seconds"], 1)
-    return row | {key: value for key, value in seen.items() if key != "device_seconds"}
-
-
-# ---- rows ----
-
-
-def agree(bench: Bench) -> Row:
-    """Compare sciprism-small on the device with the CPU in float32."""
-    papers, row = bench.take(1000), {}
-    reference = Encoder(device="cpu").encode(papers)
-    for precision in ("float32", "bfloat16"):
-        vectors = bench.encoder(None, precision).encode(papers)
-        apart = np.abs(vectors - reference).max() / np.abs(reference).max()
-        row[precision] = {"largest_difference": float(apart), **agreement(vectors, reference)}
-    return row
+    seconds = interleave(runs, bench.rounds)
+    row = bench.describe(runs["sciprism"], len(texts), seconds["sciprism"])
+    rate, operations = bench.product_rate(precision), count_operations(encoder, texts)
+    row |= {"product_tflops": round(rate / 1e12, 1)}
+    row |= {"mfu": round(operations / statistics.median(seconds["sciprism"]) / rate, 4)}
+    each = {name: [s / n for s in seconds[name]] for name, n in (("sciprism", len(texts)), (PEER, len(few)))}
+    row |= {"peer_papers_per_second": round(1 / statistics.median(each[PEER]), 1), "peer_batch": best}
+    return row | {"times_peer": ratio(each[PEER], each["sciprism"])}
 
 
 def encode_formats(bench: Bench) -> Row:
     """Time the four formats of sciprism-small in one pass."""
     encoder, papers = bench.encoder(None, "bfloat16"), bench.take(16_384)
-    encoder.encode_all(papers)
-    seconds = [bench.time(lambda: encoder.encode_all(papers)) for _ in range(bench.rounds)]
-    seen = bench.profile(lambda: encoder.encode_all(papers))
-    wall = statistics.median(seconds)
-    row: Row = {"papers_per_second": round(len(papers) / wall, 1), "seconds": [round(s, 4) for s in seconds]}
-    return row | ({"busy": round(seen.pop("device_seconds") / wall, 3)} | seen if seen else {})
+    return bench.measure(lambda: encoder.encode_all(papers), len(papers))
 
 
 def encode_titles(bench: Bench) -> Row:
     """Time titles alone, one format of sciprism-small."""
     encoder, titles = bench.encoder(None, "bfloat16"), [paper["title"] for paper in bench.take(65_536)]
-    encoder.encode(titles)
-    seconds = [bench.time(lambda: encoder.encode(titles)) for _ in range(bench.rounds)]
-    return describe(bench, encoder, titles, seconds, "bfloat16")
-
-
-def encode_one(bench: Bench) -> Row:
-    """Time one title at a time, of many titles, and of one title again and again."""
-    encoder, titles = bench.encoder(None, "bfloat16"), [paper["title"] for paper in bench.take(400)]
-    runs = {"many titles": titles[:200] + titles[200:], "one title": titles[:1] * len(titles)}
-    row: Row = {}
-    for name, texts in runs.items():
-        seconds = [bench.time(lambda text=text: encoder.encode(text)) for text in texts]
-        late = sorted(seconds[len(seconds) // 2 :])
-        row[name] = {
-            "median_ms": round(1e3 * statistics.median(late), 3),
-            "p90_ms": round(1e3 * late[-len(late) // 10], 3),
-        }
-        row[name] |= {"first_ms": round(1e3 * seconds[0], 3), "slowest_later_ms": round(1e3 * max(seconds[1:]), 3)}
-    seen = bench.profile(lambda: encoder.encode(titles[0]))
-    return row | {key: value for key, value in seen.items() if key != "largest_shares"}
+    return bench.measure(lambda: encoder.encode(titles), len(titles))
 
 
 def train(bench: Bench, shape: str, pairs: int, precision: str = "bfloat16") -> Row:
@@ -255,24 +167,19 @@ def train(bench: Bench, shape: str, pairs: int, precision: str = "bfloat16") -> 
     steps = 3 if bench.tiny else 20
     pairs = 4 if bench.tiny else pairs
     args = argparse.Namespace(model=bench.shape(shape), batch=pairs, steps=steps, max_length=MAX_LENGTH, tokens=None)
-    args.device, args.precision = str(bench.device), precision
+    args.device, args.precision, args.clock = str(bench.device), precision, "wall"
     papers = [paper for paper in bench.take(pairs * steps) if paper["title"] and paper["abstract"]]
     rows = [(paper["title"], paper["abstract"]) for paper in papers]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pairs.jsonl"
-        lines = [
-            json.dumps({"question": t, "positive_ctxs": [{"title": "", "text": a}]}, ensure_ascii=False)
-            for t, a in rows
-        ]
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_lines(file, [json.dumps({"question": t, "positive_ctxs": [{"title": "", "text": a}]}) for t, a in rows])
         source = ExampleSource(SourceSpec(file=file, format="proximity"))
         seconds = {
             "sciprism": train_sciprism(args, source, precision, None)[0],
             "sciprism, no dropout": train_sciprism(args, source, precision, 0.0)[0],
+            f"{PEER}, trainer": train_peer(args, rows, None)[0],
+            f"{PEER}, plain loop": train_plain(bench, args, rows),
         }
-        if bench.peer:
-            seconds[f"{PEER}, trainer"] = train_peer(args, rows, None)[0]
-            seconds[f"{PEER}, plain loop"] = train_plain(bench, args, rows)
     return {"examples_per_second": {name: round(pairs / s, 1) for name, s in seconds.items()}, "steps": steps}
 
 
@@ -303,66 +210,39 @@ def train_plain(bench: Bench, args: argparse.Namespace, rows: list[tuple[str, st
 
 
 ROWS: dict[str, Callable[[Bench], Row]] = {
-    "sciprism-small, agreement with the CPU": agree,
     "MiniLM shape, bfloat16": lambda bench: compare_speed(bench, "minilm", "bfloat16", 32_768, 4_096),
     "BERT-base shape, bfloat16": lambda bench: compare_speed(bench, "bert", "bfloat16", 16_384, 4_096),
     "BERT-base shape, float32": lambda bench: compare_speed(bench, "bert", "float32", 2_048, 1_024),
     "sciprism-small, four formats, bfloat16": encode_formats,
     "sciprism-small, titles, bfloat16": encode_titles,
-    "sciprism-small, one title": encode_one,
     "training BERT-base shape, 64 pairs, bfloat16": lambda bench: train(bench, "bert", 64),
     "training MiniLM shape, 32 pairs, bfloat16": lambda bench: train(bench, "minilm", 32),
 }
 
 
-def read_papers(path: Path | None) -> list[dict[str, str]]:
-    """Return the papers with a title and an abstract; by default the landmarks."""
-    path = path or ROOT / "examples" / "landmarks" / "landmarks.jsonl"
-    reader = gzip.open if path.suffix == ".gz" else open
-    with reader(path, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [
-        {key: row[key] for key in ("title", "abstract")} for row in rows if row.get("title") and row.get("abstract")
-    ]
-
-
-def print_row(name: str, row: Mapping[str, Any]) -> None:
-    """Print a row in a few words."""
-    shown = {key: value for key, value in row.items() if key not in ("seconds", "largest_shares", "times_peer")}
-    times = f"  {format_ratio(row['times_peer'])} the peer" if "times_peer" in row else ""
-    print(f"{name}{times}\n    {json.dumps(shown)}", flush=True)
-
-
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("papers", type=Path, nargs="?")
+    parser.add_argument("papers", type=Path, nargs="?", default=LANDMARKS)
     parser.add_argument("--rows", nargs="+", default=[""], help="parts of names of rows; by default all")
     parser.add_argument("--run", default="after", help="name of the run in the result file")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-peer", action="store_true", help="time this package alone")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small models and few papers, to try each row")
     args = parser.parse_args()
-    papers, began = read_papers(args.papers), time.perf_counter()
+    papers = [row for row in read_json_lines(args.papers) if row.get("title") and row.get("abstract")]
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as folder:
-        rounds, device = 1 if args.tiny else args.rounds, torch.device(args.device)
-        bench = Bench(device, papers, Path(folder), args.tiny, rounds, not args.no_peer)
+        bench = Bench(torch.device(args.device), papers, Path(folder), args.tiny, 1 if args.tiny else args.rounds)
         for name, measure in ROWS.items():
             if any(part in name for part in args.rows):
-                start = time.perf_counter()
                 try:
                     rows[name] = measure(bench)
                 except Exception as error:  # noqa: BLE001 - a row that fails leaves the others: time on a GPU is scarce
                     traceback.print_exc()
                     rows[name] = {"failed": f"{type(error).__name__}: {error}"}
-                rows[name]["row_seconds"] = round(time.perf_counter() - start, 1)
-                print_row(name, rows[name])
+                print(name, json.dumps(rows[name]), flush=True)
                 facts = {"tf32": torch.backends.cuda.matmul.allow_tf32, "papers": len(papers), "rounds": args.rounds}
                 write_result(args.output, provenance(LIBRARIES, **facts, rows=rows), run=args.run)
-    card = torch.cuda.get_device_name() if args.device != "cpu" else "cpu"
-    print(f"{card}, torch {torch.__version__}, tf32 {torch.backends.cuda.matmul.allow_tf32}", end="; ")
-    print(f"{time.perf_counter() - began:.0f} s in all")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ repository root:
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -25,7 +23,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from measurement import CLOCKS, build_parser, format_ratio, interleave, provenance, ratio, write_result
+from measurement import (
+    CLOCKS,
+    build_parser,
+    format_ratio,
+    interleave,
+    provenance,
+    ratio,
+    read_json_lines,
+    read_memory,
+    write_result,
+)
 
 MODEL = "all-MiniLM-L6-v2"
 MAX_LENGTH = 256
@@ -40,8 +48,7 @@ SIDE, PRODUCTS = 1536, 8
 
 def read_texts(data: Path, count: int) -> list[str]:
     """Return `title abstract` of papers spread evenly over the first file of conference_papers."""
-    with gzip.open(data / "conference_papers" / "papers-0.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    rows = read_json_lines(data / "conference_papers" / "papers-0.jsonl.gz")
     return [f"{row['title']} {row['abstract']}" for row in rows[:: len(rows) // count][:count]]
 
 
@@ -93,18 +100,8 @@ def agreement(ours: np.ndarray, reference: np.ndarray) -> dict[str, float]:
 
 def peak_memory(name: str, args: argparse.Namespace) -> float:
     """Return the peak resident memory in MB of a fresh process that loads `name` and encodes the texts."""
-    command = [
-        sys.executable,
-        __file__,
-        "--alone",
-        name,
-        "--data",
-        str(args.data),
-        "--papers",
-        str(args.papers),
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return round(int(done.stdout) / 1024, 1)
+    command = [sys.executable, __file__, "--alone", name, "--data", str(args.data), "--papers", str(args.papers)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def measure(texts: list[str], threads: int, rounds: int, clock: str) -> dict[str, Any]:
@@ -139,27 +136,8 @@ def measure(texts: list[str], threads: int, rounds: int, clock: str) -> dict[str
     return rows
 
 
-def print_result(result: dict[str, Any]) -> None:
-    """Print the result as a table."""
-    for threads, rows in result["threads"].items():
-        print(f"\n{threads} thread(s), {result['papers']} papers, at most {MAX_LENGTH} tokens")
-        for name, row in rows.items():
-            line = f"  {name:<42} {row['papers_per_second']:>6.1f} papers/s"
-            for peer in PEERS:
-                times = row.get(f"times {peer}")
-                line += f"  {format_ratio(times)}" if times else ""
-            if "min_cosine" in row:
-                if "product_gflops" in row:
-                    line += f"  {row['share_of_product_rate']:.0%} of {row['product_gflops']:.0f} GFLOP/s"
-                line += f"  cosine >= {row['min_cosine']:.6f}, top-10 {row['top10_overlap']:.4f}"
-            print(line)
-    print("\nratios: against batch 32, then against batch 8; median of the rounds (min-max)")
-    print("peak memory, MB: " + ", ".join(f"{name} {mb:.0f}" for name, mb in result["peak_memory_mb"].items()))
-
-
 def main() -> None:
-    parser = build_parser(__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
+    parser = build_parser(__doc__, data=True)
     parser.add_argument("--papers", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -172,14 +150,10 @@ def main() -> None:
     limits = LIMITS.get(args.instructions, {})
     if not limits.items() <= os.environ.items():  # read when the libraries start
         raise SystemExit(subprocess.run([sys.executable, *sys.argv], env=os.environ | limits).returncode)
-    if args.data is None:
-        parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
-    texts = read_texts(Path(args.data), args.papers)
+    texts = read_texts(args.data, args.papers)
     if args.alone:
         load_contender(args.alone)(texts)
-        # not ru_maxrss: a child inherits the peak that its parent had before the exec
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+        print(read_memory("VmHWM"))
         return
     result = provenance(
         ["torch", "sentence-transformers", "transformers", "tokenizers", "numpy"],
@@ -192,7 +166,10 @@ def main() -> None:
         threads={str(n): measure(texts, n, args.rounds, args.clock) for n in args.threads},
         peak_memory_mb={name: peak_memory(name, args) for name in (*PEERS, *OURS)},
     )
-    print_result(result)
+    for threads, rows in result["threads"].items():
+        for name, row in rows.items():
+            faster = (format_ratio(row[f"times {peer}"]) for peer in PEERS if f"times {peer}" in row)
+            print(f"{threads} thread(s)  {name:<42} {row['papers_per_second']:>6.1f} papers/s ", *faster)
     write_result(args.output, result)
 
 

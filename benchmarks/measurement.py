@@ -7,6 +7,7 @@ round runs every contender once, and a speed-up is the median of the ratios of t
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -21,11 +22,20 @@ from pathlib import Path
 from typing import Any
 
 
-def build_parser(about: str | None, output: Path | None = None) -> argparse.ArgumentParser:
-    """Return a parser with the option of every benchmark: the result file. output: its default."""
+def build_parser(about: str | None, output: Path | None = None, *, data: bool = False) -> argparse.ArgumentParser:
+    """Return a parser with the options of every benchmark: the result file, and the folder of the data sets (data)."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=output)
+    if data:
+        folder = os.environ.get("SCIPRISM_DATA")
+        parser.add_argument("--data", type=Path, default=folder, required=not folder, help="or SCIPRISM_DATA")
     return parser
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON lines, compressed or not."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
 
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}

@@ -7,9 +7,7 @@ What bfloat16 costs without its instructions is in results/encode-avx2.json. Run
 
 from __future__ import annotations
 
-import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,12 +41,11 @@ def measure(model: str, texts: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = build_parser(__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
+    parser = build_parser(__doc__, data=True)
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of a precision that the processor has no instructions for
     torch.set_num_threads(THREADS)
-    texts = read_texts(Path(args.data), PAPERS)
+    texts = read_texts(args.data, PAPERS)
     result = provenance(
         ["torch", "tokenizers", "numpy"],
         papers=len(texts),

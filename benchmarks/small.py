@@ -9,13 +9,11 @@ Run from the repository root:
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -60,8 +58,7 @@ def cold_starts(model: str | None, times: int) -> list[float]:
 
 
 def main() -> None:
-    parser = build_parser(__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
+    parser = build_parser(__doc__, data=True)
     parser.add_argument("--model", help="folder or name; the default model otherwise")
     parser.add_argument("--papers", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
@@ -69,10 +66,8 @@ def main() -> None:
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--run", default="latest", help="the name of this run in the file")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
     torch.set_num_threads(args.threads)
-    texts = read_texts(Path(args.data), args.papers)
+    texts = read_texts(args.data, args.papers)
     seconds = interleave(contenders(args.model, texts, args.precision), args.rounds)
     times = {
         "one format": ratio(seconds[ONE], seconds["one format"]),

@@ -14,7 +14,6 @@ repository root:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -219,14 +218,11 @@ def measure(sources: Path, data_root: DataRoot, near_duplicates: float) -> dict[
 
 
 def main() -> None:
-    parser = build_parser(__doc__)
+    parser = build_parser(__doc__, data=True)
     parser.add_argument("sources", type=Path, help="the folder of prepared sources")
-    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
     parser.add_argument("--near-duplicates", type=float, default=0.8)
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
-    found = measure(args.sources, DataRoot(Path(args.data)), args.near_duplicates)
+    found = measure(args.sources, DataRoot(args.data), args.near_duplicates)
     write_result(args.output, provenance(["sciprism", "numpy"], **found))
 
 
