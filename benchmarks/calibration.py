@@ -8,7 +8,6 @@ half of the IEEE visualization papers from 2017 on, measured on the other. No pa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from citation_data import read_cited_papers
 from measurement import build_parser, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
 from sciprism.arrays import Doubles, Floats
@@ -74,20 +74,6 @@ def read_arxiv(data: DataRoot) -> tuple[list[Paper], list[str], list[str]]:
 def list_categories(papers: Sequence[Paper]) -> list[tuple[str, ...]]:
     """Return the arXiv categories of each paper: its fields without the data set's broad one, the first."""
     return [paper.fields[1:] for paper in papers]
-
-
-def read_linked(data: DataRoot) -> list[Paper]:
-    """Return the papers of CACM with their links, which have no direction, as references."""
-    lines = (data.folder / "ir_cacm" / "citation_links.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    cited: dict[str, list[str]] = {}
-    for line in lines:
-        one, other = line.split("\t")
-        cited.setdefault(one, []).append(other)
-    papers = read_papers(str(data.folder / "ir_cacm" / "corpus.jsonl.gz"))
-    return [
-        Paper(id=paper.id, title=paper.title, abstract=paper.abstract, references=tuple(cited.get(paper.id, ())))
-        for paper in papers
-    ]
 
 
 def encode(encoder: Encoder, papers: Sequence[Paper], name: str, cache: Path | None) -> Floats:
@@ -155,15 +141,14 @@ def measure(fit: PaperSet, test: PaperSet, relation: str, pairs: str) -> tuple[R
 
 def main() -> None:
     """Measure all models, and write the result; with --ship, write the curves that come with the package too."""
-    parser = build_parser(__doc__)
+    parser = build_parser(__doc__, data=True)
     parser.add_argument("--cache", type=Path, help="A folder where vectors are stored and read again.")
     parser.add_argument("--ship", action="store_true", help=f"Write {SHIPPED.name}.")
     arguments = parser.parse_args()
-    data = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
+    data = DataRoot(arguments.data)
     arxiv, fields, splits = read_arxiv(data)
-    vis = list(read_papers(str(data.folder / "citegraph_vis" / "papers.jsonl.gz")))
-    vis = [paper for paper in vis if (paper.year or 0) >= FIRST_YEAR]
-    cacm = read_linked(data)
+    vis = [paper for paper in read_cited_papers(data.folder, "vis") if (paper.year or 0) >= FIRST_YEAR]
+    cacm = read_cited_papers(data.folder, "cacm")
     results: dict[str, Any] = {}
     shipped = {}
     for model in MODELS:

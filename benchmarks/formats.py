@@ -1,9 +1,8 @@
-"""What each method costs per paper against `single`: one format, all of them, a batch of several, training.
+"""What each method costs per paper against `single`: one format, all of them, training.
 
 Same backbone, texts of 256 tokens (--tokens; with --shortest of all lengths from there), in rounds of one
 process; `single` runs twice, to show the spread of ratios on this machine. Random weights of MiniLM's shape
-or, with --shape bert-base, BERT's, unless --model names a backbone or a saved `single` model. Run from the
-repository root:
+or, with --shape bert-base, BERT's. Run from the repository root:
 
     python benchmarks/formats.py -o results/formats.json
     python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
@@ -12,8 +11,7 @@ repository root:
         prism:split=true,depth=1 --run prism-256 -o results/formats.json
     python benchmarks/formats.py --shortest 10 --tokens 50 --run titles -o results/formats.json
 
-"mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
-format. "training step" is a forward and a backward pass with a gradient for every vector.
+"training step" is a forward and a backward pass with a gradient for every vector.
 """
 
 from __future__ import annotations
@@ -40,12 +38,9 @@ from measurement import build_parser, format_ratio, interleave, provenance, rati
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.instruction import InstructionContext
 from sciprism.encoders.methods.registry import build_method, methods
-from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
-from sciprism.formats import Format
-from sciprism.parallel import map_threads
 from sciprism.training.steps import EncoderPass, PassSettings
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")
@@ -66,7 +61,7 @@ INSTRUCTION = "find papers that one paper cites the other as dark as light ones"
 """13 words: with CLS and SEP as many tokens as SciMult's own for proximity has in BERT's vocabulary."""
 
 
-def build_random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encoder:
+def build_random_encoder(name: str, shape: str, tokens: int) -> Encoder:
     """Return an encoder of a shape; the backbone's random weights are the same for every method."""
     method, options = parse_method(name)
     words = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS))}
@@ -81,24 +76,18 @@ def build_random_encoder(name: str, shape: str, precision: str, tokens: int) -> 
     model = Transformer(SHAPES[shape])
     build_method(method, settings.options).fill(model)
     shown = f"random, the shape of {shape}"
-    return Encoder.from_parts(model, tokenizer, settings, name=shown, precision=precision, device="cpu")
+    return Encoder.from_parts(model, tokenizer, settings, name=shown, device="cpu")
 
 
 def parse_method(name: str) -> tuple[str, dict[str, Any]]:
     """Return a method and its options."""
     method, _, text = name.partition(":")
     pairs = (each.partition("=") for each in text.split(",") if each)
-    options = {key: parse_value(text) for key, _, text in pairs}
+    options = {
+        key: text if text.isalpha() and text not in ("true", "false") else json.loads(text) for key, _, text in pairs
+    }
     instructed = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
     return method, instructed | options
-
-
-def parse_value(text: str) -> Any:
-    """Return a number, true or false, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def known(name: str) -> str:
@@ -110,22 +99,6 @@ def known(name: str) -> str:
     return name
 
 
-def build_encoder(name: str, args: argparse.Namespace) -> Encoder:
-    """Return an encoder of the method that knows no more than its backbone."""
-    if args.model is None:
-        return build_random_encoder(name, args.shape, args.precision, args.tokens)
-    method, options = parse_method(name)
-    return Encoder.start(
-        args.model,
-        method=method,
-        options=options,
-        pooling=args.pooling,
-        max_length=args.tokens,
-        precision=args.precision,
-        device="cpu",
-    )
-
-
 def build_texts(count: int, shortest: int, longest: int) -> list[str]:
     """Return texts of all lengths from the shortest to the longest, special tokens counted.
 
@@ -135,61 +108,22 @@ def build_texts(count: int, shortest: int, longest: int) -> list[str]:
     return [" ".join(rng.choices(WORDS, k=rng.randint(shortest, longest) - 2)) for _ in range(count)]
 
 
-def instruction_tokens(encoder: Encoder) -> int | None:
-    """Return how many tokens the instruction has, special ones included."""
-    context = encoder.model.context
-    return len(context.tokens[encoder.route(FORMAT)]) if isinstance(context, InstructionContext) else None
-
-
-def summarize_times(times: Sequence[float], against: Sequence[float], papers: int) -> dict[str, Any]:
-    """Return papers per second and the cost against others' times, round by round."""
-    return {
-        "papers_per_second": round(papers / float(np.median(times)), 2),
-        "seconds": [round(t, 3) for t in times],
-        "cost": ratio(times, against),
-    }
-
-
 def measure_costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) -> dict[str, Any]:
     """Time all methods in rounds; report papers per second and the cost against `single`."""
     seconds = interleave(runs, rounds)
-    return {name: summarize_times(times, seconds["single"], papers) for name, times in seconds.items()}
+    return {
+        name: {
+            "papers_per_second": round(papers / float(np.median(times)), 2),
+            "seconds": [round(t, 3) for t in times],
+            "cost": ratio(times, seconds["single"]),
+        }
+        for name, times in seconds.items()
+    }
 
 
 def chunk_tokens_for(lengths: Sequence[int]) -> int:
     """Return the tokens of a batch with which every thread has one."""
     return max(*lengths, min(PIECE, sum(lengths) // torch.get_num_threads()))
-
-
-def pack_batches(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
-    """Return batches whose texts are of these formats in turn, those of one route next to each other."""
-    ids, batches = encoder.tokenize(texts), []
-    lengths = [len(each) for each in ids]
-    for places in token_batches(lengths, chunk_tokens_for(lengths)):
-        routes = [encoder.route(formats[n % len(formats)], "query") for n in range(len(places))]
-        order = sorted(range(len(places)), key=lambda n: routes[n])
-        batches.append(pack([ids[places[n]] for n in order], [routes[n] for n in order]))
-    return batches
-
-
-def run(encoder: Encoder, batches: Sequence[PackedBatch]) -> None:
-    """Compute the vectors of all batches, several in parallel."""
-
-    def vectors(batch: PackedBatch) -> None:
-        with torch.inference_mode():
-            encoder.vectors(batch)
-
-    map_threads(vectors, batches)
-
-
-def measure_mixed_batches(encoders: Mapping[str, Encoder], texts: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Time batches of all formats against batches of one, each method against itself."""
-    runs: dict[str, Callable[[], object]] = {}
-    for name, encoder in encoders.items():
-        runs[name] = partial(run, encoder, pack_batches(encoder, texts, encoder.formats))
-        runs[f"{name}, one format"] = partial(run, encoder, pack_batches(encoder, texts, (FORMAT,)))
-    seconds = interleave(runs, rounds)
-    return {name: summarize_times(seconds[name], seconds[f"{name}, one format"], len(texts)) for name in encoders}
 
 
 def step(encoder: Encoder, texts: Sequence[str]) -> None:
@@ -206,7 +140,7 @@ def step(encoder: Encoder, texts: Sequence[str]) -> None:
 
 
 def measure(encoders: Mapping[str, Encoder], texts: list[str], rounds: int) -> dict[str, Any]:
-    """Measure one format, all formats, a batch of several, and a training step, of every method."""
+    """Measure one format, all formats, and a training step, of every method."""
     contenders = {**encoders, AGAIN: encoders["single"]}
     one = {name: partial(encoder.encode, texts, format=FORMAT) for name, encoder in contenders.items()}
     every = {name: partial(encoder.encode_all, texts) for name, encoder in contenders.items()}
@@ -214,17 +148,18 @@ def measure(encoders: Mapping[str, Encoder], texts: list[str], rounds: int) -> d
     return {
         "one format": measure_costs(one, len(texts), rounds),
         "all formats": measure_costs(every, len(texts), rounds),
-        "mixed batch": measure_mixed_batches(encoders, texts, rounds),
         "training step": measure_costs(steps, len(texts), rounds),
     }
 
 
 def facts(encoder: Encoder) -> dict[str, Any]:
-    """Return what decides a method's cost."""
+    """Return what decides a method's cost. instruction_tokens: special ones included."""
+    context = encoder.model.context
+    instructed = isinstance(context, InstructionContext)
     return {
         "parameters": sum(weight.numel() for weight in encoder.model.parameters()),
         "passes": 1 if encoder.model.beside else len({encoder.path(format) for format in encoder.formats}),
-        "instruction_tokens": instruction_tokens(encoder),
+        "instruction_tokens": len(context.tokens[encoder.route(FORMAT)]) if instructed else None,
     }
 
 
@@ -277,28 +212,9 @@ def build_record(result: dict[str, Any]) -> ClaimRecord:
     return ClaimRecord(claim="R6", verdict=verdicts, findings=findings, commands=commands, remarks=(remark,))
 
 
-def print_result(result: dict[str, Any]) -> None:
-    """Print the result as a table."""
-    for what, rows in result["costs"].items():
-        papers = f"{result['papers']} papers of {result['tokens_on_average']:g} tokens"
-        print(f"\n{what}, {papers}, {result['threads']} thread(s)")
-        for name, row in rows.items():
-            cost, known = row["cost"], result["methods"].get(name, {})
-            line = f"  {name:<20} {row['papers_per_second']:>7.2f} papers/s  {format_ratio(cost)}"
-            if known:
-                line += f"  {known['parameters'] / 1e6:.1f} M parameters, {known['passes']} pass(es)"
-            if known.get("instruction_tokens"):
-                line += f", instruction of {known['instruction_tokens']} tokens"
-            print(line)
-    print("\ncost: seconds against single's (mixed batches: one format's), by round; median (min-max)")
-
-
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("--shape", choices=list(SHAPES), default="minilm")
-    parser.add_argument("--model", help="a backbone or a saved single model; random weights without it")
-    parser.add_argument("--pooling", help="for a backbone that does not state it")
-    parser.add_argument("--precision", default="float32")
     parser.add_argument("--papers", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a text, at most 256")
     parser.add_argument("--shortest", type=int, help="the shortest text in tokens, as the longest unless stated")
@@ -314,13 +230,13 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     shortest = args.shortest or args.tokens
     texts = build_texts(args.papers, shortest, args.tokens)
-    encoders = {method: build_encoder(method, args) for method in ("single", *args.methods)}
+    encoders = {method: build_random_encoder(method, args.shape, args.tokens) for method in ("single", *args.methods)}
     lengths = [len(ids) for ids in encoders["single"].tokenize(texts)]
     assert shortest <= min(lengths) and max(lengths) <= args.tokens
     result = provenance(
         ["torch", "tokenizers", "numpy"],
         model=encoders["single"].name,
-        precision=args.precision,
+        precision="float32",
         papers=len(texts),
         tokens=args.tokens,
         tokens_on_average=round(sum(lengths) / len(lengths), 1),
@@ -329,7 +245,9 @@ def main() -> None:
         methods={name: facts(encoder) for name, encoder in encoders.items()},
         costs=measure(encoders, texts, args.rounds),
     )
-    print_result(result)
+    for what, rows in result["costs"].items():
+        for name, row in rows.items():
+            print(f"{what:<16} {name:<24} {row['papers_per_second']:>7.2f} papers/s  {format_ratio(row['cost'])}")
     write_result(args.output, result, args.run)
     if args.evidence:
         write_record(args.evidence, build_record(result))

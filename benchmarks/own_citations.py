@@ -16,10 +16,8 @@ the number of test papers. A run that exists is not trained again. Run from the 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from citation_data import CACM, list_citations, read_cited_papers
 from differences import paired_difference
 from measurement import build_parser, provenance, write_result
 from run_summary import summarize_run
@@ -67,32 +66,15 @@ def year(paper: Paper) -> int:
     return paper.year or 0
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
-
-
 def load_collection(name: str, data: Path) -> Collection:
     """Return a collection; of two linked papers of CACM the later one cites."""
-    if name == "cacm":
-        rows = read_rows(data / "ir_cacm" / "corpus.jsonl.gz")
-        papers = [
-            Paper(id=row["_id"], title=row["title"] or "", abstract=row["text"] or "", year=row["metadata"].get("year"))
-            for row in rows
-        ]
-        lines = (data / "ir_cacm" / "citation_links.tsv").read_text(encoding="utf-8").splitlines()[1:]
-        pairs = [tuple(line.split("\t")[:2]) for line in lines]
-    else:
-        papers = [Paper.from_json(row) for row in read_rows(data / f"citegraph_{name}" / "papers.jsonl.gz")]
-        pairs = [(paper.id, other) for paper in papers for other in paper.references]
-    row_of = {paper.id: row for row, paper in enumerate(papers)}
+    papers = read_cited_papers(data, name)
     cited: list[set[int]] = [set() for _ in papers]
-    for one, other in pairs:
-        if one in row_of and other in row_of and one != other:
-            rows = sorted((row_of[one], row_of[other]), key=lambda row: year(papers[row]), reverse=True)
-            citing, older = rows if name == "cacm" else (row_of[one], row_of[other])
-            if year(papers[older]) <= year(papers[citing]):
-                cited[citing].add(older)
+    for citing, older in list_citations(papers):
+        if name == CACM and year(papers[citing]) < year(papers[older]):
+            citing, older = older, citing
+        if year(papers[older]) <= year(papers[citing]):
+            cited[citing].add(older)
     return Collection(papers, [frozenset(rows) for rows in cited])
 
 
@@ -165,9 +147,9 @@ def find_visible(collection: Collection, first: int, vectors: Sequence[np.ndarra
     }
 
 
-def measure(name: str, args: argparse.Namespace, data: Path) -> Mapping[str, Any]:
+def measure(name: str, args: argparse.Namespace) -> Mapping[str, Any]:
     """Train the recipe on a collection with all seeds, and score it; parts that are on file stay."""
-    folder, first, collection = args.runs / name, FIRST[name], load_collection(name, data)
+    folder, first, collection = args.runs / name, FIRST[name], load_collection(name, args.data)
     write_triplets(collection, first, folder)
     vectors, other = (encode(model, collection, folder / f"{model}.npy") for model in (BACKBONE, OTHER))
     visible = find_visible(collection, first, [vectors, other])
@@ -200,7 +182,7 @@ def measure(name: str, args: argparse.Namespace, data: Path) -> Mapping[str, Any
 
 
 def main() -> None:
-    parser = build_parser(__doc__)
+    parser = build_parser(__doc__, data=True)
     parser.add_argument("runs", type=Path, help="the folder of triplets and runs")
     parser.add_argument("--collections", nargs="+", default=list(FIRST), choices=list(FIRST))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
@@ -208,13 +190,12 @@ def main() -> None:
     parser.add_argument("--name", default="citations", help="begins the names of the run folders")
     parser.add_argument("--change", nargs="*", default=[], help="changes of the recipe, KEY=VALUE")
     args = parser.parse_args()
-    data = Path(os.environ["SCIPRISM_DATA"])
     share_texts()
     for name in args.collections:
         facts = provenance(
             ["sciprism", "torch", "numpy"], recipe=str(args.recipe), backbone=BACKBONE, max_length=MAX_LENGTH
         )
-        result = facts | {"first_test_year": FIRST[name], **measure(name, args, data)}
+        result = facts | {"first_test_year": FIRST[name], **measure(name, args)}
         write_result(args.output, result, f"{name}, {args.name}")
 
 

@@ -1,30 +1,21 @@
 """Recommend papers that authors went on to cite: interests of a library against BM25, vectors and citation counts.
 
 Vis: an author of at least five papers with references has as library what their papers until 2015 cite, and hidden
-is what their papers from 2016 on cite besides; candidates are the papers that are in neither the library nor theirs,
-those from 2016 on alone ("vis-new") or all ("vis-all"). The model that ships has seen no citation of a paper from
-2016 on. ACL and CACM: of a paper with at least four links, half is the library, half hidden. Mixed: the library of a
-Vis author with at least 25 papers, and the two to four of an ACL paper: how much of the small interest is found?
-Feedback: of the list, the first five papers that are not hidden are named as unwanted, and the rest is ranked again.
-Unwanted topic: of the mixed libraries, the ACL papers are named as unwanted: how much of the list is from ACL still?
+is what their papers from 2016 on cite besides; candidates are the papers from 2016 on that are in neither the library
+nor theirs. The model that ships has seen no citation of a paper from 2016 on. ACL and CACM: of a paper with at least
+four links, half is the library, half hidden. Mixed: the library of a Vis author with at least 25 papers, and the two to
+four of an ACL paper: how much of the small interest is found? Users: half of a real user's library of at least eight
+papers is the library, the other half hidden; candidates are all other papers of the users.
 
-Users: half of a real user's library of at least eight papers is the library, the other half hidden; candidates are all
-other papers of the users.
+Settings were chosen on the dev half of users, authors and papers (by hash); reported is the test half. Intervals:
+paired bootstrap over authors or papers; authors share papers, so that theirs are too narrow. Run from the repository
+root:
 
-Settings are chosen on the dev half of users (by hash), and reported on the test half of users, authors and papers; the
-weight of unwanted papers by feedback and unwanted topic. Intervals: paired bootstrap over authors or
-papers; authors share papers, so that theirs are too narrow. Run from the repository root:
-
-    SCIPRISM_DATA=... python benchmarks/recommending.py users vis-new vis-all acl cacm mixed \
-        -o results/recommending.json
+    SCIPRISM_DATA=... python benchmarks/recommending.py users vis-new acl cacm mixed -o results/recommending.json
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,8 +26,9 @@ import numpy as np
 from bm25s import BM25
 from bm25s.tokenization import Tokenizer
 
+from citation_data import CACM, list_citations, read_cited_papers
 from differences import paired_difference
-from measurement import build_parser, provenance, write_result
+from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Encoder, Paper
 from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
@@ -52,8 +44,6 @@ DEPTH, CUT = 50, 20
 SMALL_LINKS = 4
 SMALL_LIBRARY = 8
 BIG_LIBRARY = 25
-REJECTED = 5
-WEIGHTS = (0.0, 0.025, 0.05, 0.1, 0.25)
 LISTED = RecommendSettings(k=DEPTH)
 
 
@@ -95,48 +85,24 @@ class Graph:
         return found
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
-
-
 def encode(papers: list[Paper], encoder: CachedEncoder) -> np.ndarray:
     return normalize_rows(encoder.encode(papers, format="proximity", role="paper"))
 
 
-def load_vis(folder: Path, encoder: CachedEncoder) -> Graph:
-    papers = [Paper.from_json(row) for row in read_rows(folder / "citegraph_vis" / "papers.jsonl.gz")]
-    return Graph(papers, encode(papers, encoder), list_citations(papers))
+def load_graph(folder: Path, name: str, encoder: CachedEncoder) -> Graph:
+    """Load papers with citations; the links of CACM have no direction: each counts as two citations."""
+    if name == "users":
+        rows = read_json_lines(folder / "rec_user_libraries" / "papers.jsonl.gz")
+        papers = [Paper.from_json(row) for row in rows]
+    else:
+        papers = read_cited_papers(folder, name)
+    citations = list_citations(papers)
+    both = [(cited, citing) for citing, cited in citations] if name == CACM else []
+    return Graph(papers, encode(papers, encoder), citations + both)
 
 
-def load_acl(folder: Path, encoder: CachedEncoder) -> Graph:
-    papers = [Paper.from_json(row) for row in read_rows(folder / "citegraph_acl" / "papers.jsonl.gz")]
-    return Graph(papers, encode(papers, encoder), list_citations(papers))
-
-
-def load_cacm(folder: Path, encoder: CachedEncoder) -> Graph:
-    """Load CACM; its links have no direction: each counts as two citations."""
-    rows = list(read_rows(folder / "ir_cacm" / "corpus.jsonl.gz"))
-    papers = [Paper(id=row["_id"], title=row["title"] or "", abstract=row["text"] or "") for row in rows]
-    place = {paper.id: row for row, paper in enumerate(papers)}
-    lines = (folder / "ir_cacm" / "citation_links.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    pairs = [tuple(place[id] for id in line.split("\t")) for line in lines]
-    return Graph(papers, encode(papers, encoder), [pair for one, two in pairs for pair in ((one, two), (two, one))])
-
-
-def load_users(folder: Path, encoder: CachedEncoder) -> Graph:
-    papers = [Paper.from_json(row) for row in read_rows(folder / "rec_user_libraries" / "papers.jsonl.gz")]
-    return Graph(papers, encode(papers, encoder), list_citations(papers))
-
-
-def list_citations(papers: list[Paper]) -> list[tuple[int, int]]:
-    place = {paper.id: row for row, paper in enumerate(papers)}
-    found = ((row, place.get(id)) for row, paper in enumerate(papers) for id in dict.fromkeys(paper.references))
-    return [(row, cited) for row, cited in found if cited is not None and cited != row]
-
-
-def build_vis_cases(graph: Graph, *, new: bool) -> list[Case]:
-    """Return a case of each author; new: candidates and hidden papers from 2016 on alone."""
+def build_vis_cases(graph: Graph) -> list[Case]:
+    """Return a case of each author; candidates and hidden papers are those from 2016 on alone."""
     cited, years, own = graph.cited_by(), graph.years, defaultdict(set)
     for row, paper in enumerate(graph.papers):
         for author in paper.authors:
@@ -147,9 +113,8 @@ def build_vis_cases(graph: Graph, *, new: bool) -> list[Case]:
             continue
         library = {other for row in rows if years[row] < FIRST_NEW for other in cited.get(row, ())} - rows
         later = {other for row in rows if years[row] >= FIRST_NEW for other in cited.get(row, ())} - rows - library
-        open_rows = np.array([row for row in range(len(years)) if row not in library and row not in rows])
-        if new:
-            open_rows = open_rows[years[open_rows] >= FIRST_NEW]
+        recent = np.flatnonzero(years >= FIRST_NEW).tolist()
+        open_rows = np.array([row for row in recent if row not in library and row not in rows])
         hidden = frozenset(later) & frozenset(open_rows.tolist())
         if len(library) >= 3 and hidden:
             cases.append(Case(author, sorted(library), hidden, open_rows, frozenset(rows)))
@@ -173,7 +138,7 @@ def build_user_cases(graph: Graph, folder: Path) -> list[Case]:
     """Return a case of each user with enough papers: half of them is the library."""
     place = {paper.id: row for row, paper in enumerate(graph.papers)}
     cases = []
-    for user in read_rows(folder / "rec_user_libraries" / "libraries.jsonl.gz"):
+    for user in read_json_lines(folder / "rec_user_libraries" / "libraries.jsonl.gz"):
         rows = sorted((place[id] for id in user["papers"]), key=lambda row: random_bits(user["user"], row))
         if len(rows) >= SMALL_LIBRARY:
             half = (len(rows) + 1) // 2
@@ -185,7 +150,7 @@ def build_user_cases(graph: Graph, folder: Path) -> list[Case]:
 def mix_cases(vis: Graph, acl: Graph) -> tuple[Graph, list[Case]]:
     """Return both graphs as one, and for each ACL paper three cases: with the library of a Vis author each."""
     first = len(vis.papers)
-    big = [case for case in build_vis_cases(vis, new=True) if len(case.library) >= BIG_LIBRARY]
+    big = [case for case in build_vis_cases(vis) if len(case.library) >= BIG_LIBRARY]
     cases = []
     for small in build_link_cases(acl, "acl"):
         mates = sorted((case for case in big if case.part == small.part), key=lambda c: random_bits(small.id, c.id))
@@ -214,7 +179,7 @@ class _PartedCase(Case):
 Rank = Callable[[Graph, Case], list[int]]
 
 
-def rank_ours(settings: RecommendSettings, unwanted: Sequence[int] = ()) -> Rank:
+def rank_ours(settings: RecommendSettings) -> Rank:
     """Return the ranking of `recommend` with some settings."""
 
     def rank(graph: Graph, case: Case) -> list[int]:
@@ -222,7 +187,7 @@ def rank_ours(settings: RecommendSettings, unwanted: Sequence[int] = ()) -> Rank
         if key not in graph.interests:
             graph.interests[key] = find_interests(vectors, settings.interests)
         centre = COMMON * graph.vectors[case.candidates].mean(axis=0)
-        profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[list(unwanted)], settings, centre)
+        profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[:0], settings, centre)
         rows = select_pool(profile, graph, case.candidates)
         chosen, _ = choose_papers(profile, graph.vectors[rows].astype(np.float64), graph.years[rows], settings)
         return rows[chosen].tolist()
@@ -278,19 +243,10 @@ def score_bm25(graph: Graph, case: Case) -> np.ndarray:
     return np.sum([graph.bm25[row] for row in case.library], axis=0)[case.candidates]
 
 
-def score_citations(before: int | None) -> Callable[[Graph, Case], np.ndarray]:
-    """Return the citations by others' papers. before: those before a year, which alone are known at the time."""
-
-    def score(graph: Graph, case: Case) -> np.ndarray:
-        years = graph.years
-        counts = Counter(
-            cited
-            for citing, cited in graph.citations
-            if citing not in case.own and (before is None or years[citing] < before)
-        )
-        return np.array([counts[row] for row in case.candidates.tolist()], float)
-
-    return score
+def score_citations(graph: Graph, case: Case) -> np.ndarray:
+    """Return the citations by others' papers until today, which nobody knows of a new paper."""
+    counts = Counter(cited for citing, cited in graph.citations if citing not in case.own)
+    return np.array([counts[row] for row in case.candidates.tolist()], float)
 
 
 def ndcg(ranked: Sequence[int], hidden: frozenset[int]) -> float:
@@ -339,24 +295,6 @@ def list_measures(data: str) -> list[str]:
     return ["ndcg@20", "recall@50", "likeness", *(["small_recall@50", "small_found"] if data == "mixed" else [])]
 
 
-def choose_on_dev(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str, Any]:
-    """Return the scores of settings on the dev half, one setting changed at a time."""
-    grids: dict[str, list[Any]] = {
-        "balance": [0.0, 0.25, 0.5, 0.75, 1.0],
-        "diversity": [0.0, 0.1, 0.2, 0.3, 0.5],
-        "interests": [None, 1, 3, 5],
-    }
-    dev = [case for case in cases if case.part == "dev"]
-    found: dict[str, Any] = {"cases": len(dev)}
-    for setting, values in grids.items():
-        for value in values:
-            scores = measure(graph, dev, rank_ours(replace(LISTED, **{setting: value})))
-            line = {name: round(estimate(scores[name]), 2) for name in list_measures(data)}
-            found[f"{setting}={'found' if value is None else value}"] = line
-            print("dev", data, setting, value, line, flush=True)
-    return found
-
-
 def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str, Any]:
     """Return all systems on the test half."""
     systems: dict[str, Rank] = {
@@ -370,13 +308,11 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
         "mean of the five nearest own papers": rank_by(score_five_nearest),
         "mean vector": rank_by(score_mean_vector),
         "BM25": rank_by(score_bm25),
-        "most cited until 2015": rank_by(score_citations(FIRST_NEW)),
-        "most cited by others until today": rank_by(score_citations(None)),
+        "most cited by others until today": rank_by(score_citations),
         "random": rank_by(lambda graph, case: np.zeros(len(case.candidates))),
     }
     test = [case for case in cases if case.part == "test"]
-    skipped = ["most cited until 2015"] if data != "vis-all" else []
-    skipped += ["most cited by others until today"] if data in ("mixed", "users") else []
+    skipped = ["most cited by others until today"] if data in ("mixed", "users") else []
     scores = {name: measure(graph, test, rank) for name, rank in systems.items() if name not in skipped}
     names = list_measures(data)
     found: dict[str, Any] = {
@@ -391,82 +327,26 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
     return found
 
 
-def measure_unwanted_topic(graph: Graph, cases: Sequence[Case], part: str, first: int) -> dict[str, Any]:
-    """Return by the weight of unwanted papers, the small interest's, how much of the list is of its kind.
-
-    first: the first row of its kind. Hidden papers are those of the big interest alone.
-    """
-    found: dict[str, dict[str, ItemScores]] = {}
-    chosen = [replace(case, hidden=case.hidden - case.small) for case in cases if case.part == part]
-    for weight in WEIGHTS:
-        shares: dict[str, float] = {}
-
-        def rank(graph: Graph, case: Case, weight: float = weight, shares: dict[str, float] = shares) -> list[int]:
-            unwanted = [row for row in case.library if row >= first] if weight else []
-            ranked = rank_ours(replace(LISTED, unwanted_weight=weight), unwanted)(graph, case)
-            shares[case.id] = 100 * float(np.mean([row >= first for row in ranked]))
-            return ranked
-
-        scores = measure(graph, chosen, rank)
-        rows = np.array(list(shares.values()))[:, None]
-        found[f"unwanted_weight={weight}"] = scores | {"unwanted share": ItemScores(tuple(shares), rows, "mean")}
-    base = found["unwanted_weight=0.0"]
-    return {name: summarize(scores, base, ["ndcg@20", "unwanted share"]) for name, scores in found.items()}
-
-
-def measure_feedback(graph: Graph, cases: Sequence[Case], part: str) -> dict[str, Any]:
-    """Return the scores after five papers of the list were named as unwanted, by their weight; all leave the list."""
-    found: dict[str, dict[str, ItemScores]] = {}
-    for weight in WEIGHTS:
-
-        def rank(graph: Graph, case: Case, weight: float = weight) -> list[int]:
-            shown = rank_ours(LISTED)(graph, case)
-            rejected = [row for row in shown if row not in case.hidden][:REJECTED]
-            rest = replace(case, candidates=np.setdiff1d(case.candidates, rejected))
-            return rank_ours(replace(LISTED, unwanted_weight=weight), rejected)(graph, rest)
-
-        found[f"unwanted_weight={weight}"] = measure(graph, [case for case in cases if case.part == part], rank)
-    base = found["unwanted_weight=0.0"]
-    return {name: summarize(scores, base, ["ndcg@20", "recall@50"]) for name, scores in found.items()}
-
-
-def measure_data(data: str, folder: Path, encoder: CachedEncoder) -> dict[str, Any]:
-    """Return all results on one data set."""
-    loaders = {"acl": load_acl, "cacm": load_cacm, "users": load_users}
-    graph = loaders.get(data, load_vis)(folder, encoder)
-    first = len(graph.papers)
+def load_cases(data: str, folder: Path, encoder: CachedEncoder) -> tuple[Graph, list[Case]]:
+    """Return the graph and the cases of a data set."""
+    graph = load_graph(folder, data if data in ("acl", CACM, "users") else "vis", encoder)
     if data == "users":
-        cases = build_user_cases(graph, folder)
-    elif data == "mixed":
-        graph, cases = mix_cases(graph, load_acl(folder, encoder))
-    else:
-        is_vis = data.startswith("vis")
-        cases = build_vis_cases(graph, new=data == "vis-new") if is_vis else build_link_cases(graph, data)
-    result = {"dev": choose_on_dev(data, graph, cases), "test": compare_on_test(data, graph, cases)}
-    for part in result:
-        found = {}
-        if data == "vis-new":
-            found["feedback"] = measure_feedback(graph, cases, part)
-        if data == "mixed":
-            found["unwanted topic"] = measure_unwanted_topic(graph, cases, part, first)
-        result[part] |= found
-        for kind, by_weight in found.items():
-            for name, each in by_weight.items():
-                print(part, kind, name, {key: value["value"] for key, value in each.items()}, flush=True)
-    return result
+        return graph, build_user_cases(graph, folder)
+    if data == "mixed":
+        return mix_cases(graph, load_graph(folder, "acl", encoder))
+    return graph, build_vis_cases(graph) if data == "vis-new" else build_link_cases(graph, data)
 
 
 def main() -> None:
-    parser = build_parser(__doc__)
-    parser.add_argument("sets", nargs="+", choices=["users", "vis-new", "vis-all", "acl", "cacm", "mixed"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"), help="folder of the open data")
-    args: argparse.Namespace = parser.parse_args()
+    parser = build_parser(__doc__, data=True)
+    parser.add_argument("sets", nargs="+", choices=["users", "vis-new", "acl", "cacm", "mixed"])
+    args = parser.parse_args()
     model = Encoder.load()
     encoder = CachedEncoder(model)
     settings = {name: getattr(LISTED, name) for name in RecommendSettings.__slots__}
     facts = {"model": model.name, "fingerprint": model.fingerprint, "seed": "hashes of ids", "settings": settings}
     for data in args.sets:
-        result = measure_data(data, Path(args.data), encoder)
+        result = {"test": compare_on_test(data, *load_cases(data, args.data, encoder))}
         write_result(args.output, provenance(["sciprism", "numpy", "torch", "bm25s"], **facts) | result, data)
 
 

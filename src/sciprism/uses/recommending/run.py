@@ -545,7 +545,7 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
 
 CENTRED = 1000  # new papers whose mean vector is what all have in common, where there are so many
 COMMON = 0.75
-"""Part of it that is taken off, chosen on dev halves of users, authors and papers (results/recommending.json)."""
+"""Part of it that is taken off, chosen on dev halves of users, authors and papers."""
 DOUBTED = 10  # new papers at which half of their mean vector is taken off: fewer may be of one topic by accident
 REASONS = 3  # own papers that are named as the reason of a recommendation
 
