@@ -75,23 +75,13 @@ def test_the_highest_version_of_a_pubmed_article_counts(tmp_path: Path) -> None:
     assert [each.place.version for each in read_changes(first) if each.place] == [2, None, None, None]
 
 
-def test_a_folder_with_differences_of_releases_is_read_in_their_order(tmp_path: Path) -> None:
-    semantic_scholar(tmp_path, STEPS)
+def test_a_difference_gives_the_files_that_it_names_in_their_order(tmp_path: Path) -> None:
+    paths = semantic_scholar(tmp_path, STEPS)
     write_packed(tmp_path / "release-2" / "deletes_0.gz", "")  # no deletions: an empty file
-    (tmp_path / "release-0" / "updates_0.gz").rename(tmp_path / "base.jsonl.gz")
-    (tmp_path / "release-1" / "updates_0.gz").rename(tmp_path / "release-1" / "updates_0.jsonl.gz")
-    diff = json.loads((tmp_path / "diff-1.json").read_text())
-    diff["diffs"][0]["update_files"] = ["release-1/updates_0.jsonl.gz"]
-    (tmp_path / "diff-1.json").write_text(json.dumps(diff, indent=1))
-    files = [(str(file.path.relative_to(tmp_path)), file.deletes) for file in list_paper_files(tmp_path)]
-    assert files == [
-        ("base.jsonl.gz", False),
-        ("release-1/updates_0.jsonl.gz", False),
-        ("release-1/deletes_0.gz", True),
-        ("release-2/updates_0.gz", False),
-        ("release-2/deletes_0.gz", True),
-    ]
-    assert {id for id, text in select(tmp_path).items() if not text} == {"99"}
+    files = [(str(file.path.relative_to(tmp_path)), file.deletes) for file in list_paper_files(paths)]
+    kinds = [(f"release-{n}/{kind}_0.gz", kind == "deletes") for n in range(3) for kind in ("updates", "deletes")]
+    assert files == [kinds[0], *kinds[2:]]
+    assert {id for id, text in select(*paths).items() if not text} == {"99"}
 
 
 def change_diff(path: str, **changes: object) -> Path:
@@ -107,10 +97,10 @@ def change_diff(path: str, **changes: object) -> Path:
     [
         ({"dataset": "citations"}, "of the data set 'citations'; papers are in 'papers'"),
         ({"from_release": "7"}, "after the release 0 it goes on from 7"),
-        ({"update_files": ["https://host/a/lost.gz?x"]}, "names lost.gz, which is not in .*fetch the files"),
-        ({"delete_files": ["release-1/updates_0.gz"]}, "updates_0.gz twice"),
-        ({"diffs": [3]}, "damaged difference of releases"),
-        ({"diffs": [{"update_files": [None]}]}, "damaged difference of releases"),
+        ({"delete_files": ["https://host/staging/release-1/lost.gz?x"]}, r"1 cannot be found \(.*/lost.gz\); fetch them"),
+        ({"delete_files": ["https://host/staging/release-1/updates_0.gz?Signature=x"]}, "lists 1 files twice"),
+        ({"diffs": [3]}, "a manifest that is .* damaged"),
+        ({"diffs": [{"update_files": 3}]}, "a manifest that is .* damaged"),
     ],
 )
 def test_a_difference_that_cannot_be_applied_says_why(tmp_path: Path, changes: dict, message: str) -> None:

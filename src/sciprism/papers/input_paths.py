@@ -1,21 +1,20 @@
 """Find input files: paths, folders, patterns, addresses, what manifests and differences of releases list, checksums.
 
 A manifest (OpenAlex, Redshift's UNLOAD, listings of Semantic Scholar) stands for its files. They are read from its own
-folder where they lie there, as in a copy of a snapshot, else from the addresses that it states. A difference is the
-answer of Semantic Scholar's datasets API to `/diffs/START/to/END/papers`, saved as a `.json` file; the files that it
-names apply in its order. PubMed has a `.md5` next to each file (`pubmed25n0001.xml.gz.md5`).
+folder where they lie there, as in a copy of a snapshot, else from the addresses that it states. So does a difference,
+the answer of Semantic Scholar's datasets API to `/diffs/START/to/END/papers`, saved as a `.json` file; its files apply
+in its order. PubMed has a `.md5` next to each file (`pubmed25n0001.xml.gz.md5`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import sciprism.papers.remote.objects as objects
 from sciprism.errors import DamagedFileError, InputError
@@ -76,13 +75,7 @@ def list_files(
             yield from _list_folder(path, encoding, reads)
             continue
         file = InputFile(path, encoding=encoding, part=part)
-        listed = [] if part else expand_manifest(file)
-        for listed_path, name, records in listed:
-            listed_file = InputFile(listed_path, encoding=encoding)
-            listed_file.listed_records = records
-            yield listed_file, name
-        if not listed:
-            yield file, path.name
+        yield from ([] if part else _expand_manifest(file)) or [(file, path.name)]
 
 
 def file_size(path: FilePath) -> int:
@@ -177,38 +170,47 @@ def _split_part(path: Path) -> tuple[Path, str]:
 
 MAX_NAMED = 3  # missing files that a message names
 WORKERS = 10  # files that a server is asked for at once
-_ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:')
-_FILES = re.compile(r'"files"\s*:\s*\[\s*"\w+://')
-_ENTRY_KEYS = {"url", "meta", "mandatory"}
+_MANIFEST = re.compile(
+    r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:|"files"\s*:\s*\[\s*"\w+://'
+    r'|\A(?=.*"diffs"\s*:\s*\[).*"(?:start|from)_release"\s*:',
+    re.DOTALL,
+)
 DATASET = "papers"  # the data set whose records are papers
-_DIFF = re.compile(r"""\A\s*\{(?=.*"diffs"\s*:\s*\[)(?=.*"(start|from)_release"\s*:)""", re.DOTALL)
 MD5_SUFFIX = ".xml.gz"  # files of this suffix may have a checksum in their folder
 _MD5 = re.compile(rb"\b[0-9a-fA-F]{32}\b")
 _MAX_MD5_BYTES = 1 << 12
 
 
 class ListedFile(NamedTuple):
-    """A file as a manifest lists it: its address or path, its bytes and its records, where they are stated."""
+    """A file as a manifest lists it: its address or path, its bytes and records if stated, whether it deletes them."""
 
     url: str
     size: int | None = None
     records: int | None = None
+    deletes: bool = False
 
 
-def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
-    """Return the files that a manifest lists, none where the file is no manifest.
+def _expand_manifest(file: InputFile) -> list[tuple[InputFile, str]]:
+    """Return the files that a manifest lists, each with its name below the folder of all; none where it is none.
 
-    Of each file its path, its name below the folder of all, and the number of its records where it is stated. Raises
-    InputError where some are missing, or have another size than it states.
+    Raises InputError where some are missing, or have another size than it states.
     """
-    name = file.path.name.lower()
-    if not file.path.is_file() or not ("manifest" in name or name.endswith(".json") or "." not in name):
+    name, head = file.path.name.lower(), file.head() if file.path.is_file() else ""
+    is_named = "manifest" in name or name.endswith(".json") or "." not in name
+    if not (is_named and head.lstrip().startswith("{") and _MANIFEST.search(head)):
         return []
-    listed = _read_manifest(file)
+    try:
+        listed = list(_list_files(file.path, json.loads("".join(file.chunks()))))
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file.path}: a manifest that is not valid JSON, or damaged: {error}; fetch it again") from None
     if not listed:
         return []
     if isinstance(file.path, SealedFile):
         file.path.refuse_references()
+    if repeated := len(listed) - len({entry.url for entry in listed}):
+        raise InputError(f"{file.path}: lists {repeated:,} files twice; fetch it again")
     paths = _find_files(file.path, [entry.url for entry in listed])
     missing = [objects.show_address(entry.url) for entry in listed if entry.url not in paths]
     if missing:
@@ -217,53 +219,54 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
             f"{file.path}: of {len(listed):,} files that it lists, {len(missing):,} cannot be found "
             f"({named}); fetch them, or a new manifest"
         )
+    shared = len(commonprefix([_split(entry.url)[:-1] for entry in listed]))  # noqa: RUF071 (of names, no letters)
+    expanded = []
     for entry in listed:
         path = paths[entry.url]
-        size = path.version.size if isinstance(path, objects.RemoteObject) else path.stat().st_size
-        if entry.size is not None and entry.size != size:
+        if entry.size is not None and entry.size != (size := file_size(path)):
             raise InputError(f"{path} has {size:,} bytes, but {entry.size:,} in {file.path}; fetch both again")
-    shared = len(commonprefix([_split(entry.url)[:-1] for entry in listed]))  # noqa: RUF071 (of names, no letters)
-    return [(paths[entry.url], "/".join(_split(entry.url)[shared:]), entry.records) for entry in listed]
+        inner = InputFile(path, encoding=file.chosen_encoding, deletes=entry.deletes)
+        inner.listed_records = entry.records
+        expanded.append((inner, "/".join(_split(entry.url)[shared:])))
+    return expanded
 
 
-def _read_manifest(file: InputFile) -> list[ListedFile]:
-    head = file.head()
-    if not head.lstrip().startswith("{") or not (_ENTRIES.search(head) or _FILES.search(head)):
-        return []
-    try:
-        content = json.loads("".join(file.chunks()))
-    except ValueError as error:
-        raise InputError(f"{file.path}: a manifest that is not valid JSON: {error}; fetch it again") from None
-    entries, files = content.get("entries"), content.get("files")
-    if isinstance(entries, list) and all(isinstance(entry, dict) and entry.keys() <= _ENTRY_KEYS for entry in entries):
-        listed = [_read_entry(file.path, entry) for entry in entries]
+def _list_files(path: FilePath, content: dict[str, Any]) -> Iterator[ListedFile]:
+    """Yield the files of a manifest or a difference, none of other JSON."""
+    entries, files, diffs = content.get("entries"), content.get("files"), content.get("diffs")
+    if isinstance(entries, list) and all(entry.keys() <= {"url", "meta", "mandatory"} for entry in entries):
+        for entry in entries:
+            meta = entry.get("meta") or {}
+            listed = ListedFile(entry["url"], meta.get("content_length"), meta.get("record_count"))
+            if not isinstance(listed.url, str) or any(not isinstance(number, int | None) for number in listed[1:3]):
+                raise TypeError(f"not an entry of a manifest: {json.dumps(entry)[:200]}")
+            yield listed
     elif isinstance(files, list) and all(isinstance(url, str) for url in files):
-        listed = [ListedFile(url) for url in files]
-    else:
-        return []
-    if repeated := len(listed) - len({entry.url for entry in listed}):
-        raise InputError(f"{file.path}: lists {repeated:,} files twice; fetch it again")
-    return listed
+        yield from map(ListedFile, files)
+    elif diffs:
+        if (dataset := content.get("dataset", DATASET)) != DATASET:
+            raise InputError(f"{path} is a difference of the data set {dataset!r}; papers are in {DATASET!r}")
+        release = content.get("start_release")
+        for diff in diffs:
+            if release and diff.get("from_release", release) != release:
+                raise InputError(
+                    f"{path}: after the release {release} it goes on from {diff['from_release']}; fetch it again"
+                )
+            release = diff.get("to_release")
+            yield from (ListedFile(str(url)) for url in diff.get("update_files") or ())
+            yield from (ListedFile(str(url), deletes=True) for url in diff.get("delete_files") or ())
 
 
-def _read_entry(path: FilePath, entry: dict[str, Any]) -> ListedFile:
-    meta = entry.get("meta") or {}
-    numbers = [meta.get("content_length"), meta.get("record_count")] if isinstance(meta, dict) else ["meta"]
-    if not isinstance(entry.get("url"), str) or any(not isinstance(number, int | None) for number in numbers):
-        raise InputError(f"{path}: not an entry of a manifest: {json.dumps(entry)[:200]}; fetch it again")
-    return ListedFile(entry["url"], *numbers)
-
-
-def _find_files(manifest: Path | objects.RemoteObject, urls: Sequence[str]) -> dict[str, FilePath]:
+def _find_files(manifest: FilePath, urls: Sequence[str]) -> dict[str, FilePath]:
     """Return url -> file, of those that exist: in the manifest's folder, else at their addresses.
 
     How much of a path counts there is the same for all: the most with which the first file is found.
     """
 
     def join(names: Sequence[str]) -> Path | str:
-        if isinstance(manifest, Path):
-            return manifest.parent.joinpath(*names)
-        return objects.join_address(objects.folder_of(manifest.address), names)
+        if isinstance(manifest, objects.RemoteObject):
+            return objects.join_address(objects.folder_of(manifest.address), names)
+        return Path(str(manifest)).parent.joinpath(*names)
 
     parts = {url: _split(url) for url in urls}
     first = parts[urls[0]]
@@ -291,78 +294,6 @@ def _find_file(place: Path | str) -> FilePath | None:
 
 def _split(url: str) -> tuple[str, ...]:
     return objects.split_path(objects.parse_address(url)) if objects.is_address(url) else Path(url).parts
-
-
-def is_release_diff(file: InputFile) -> bool:
-    """Say whether a file is a saved difference."""
-    return file.name.endswith(".json") and file.path.is_file() and _DIFF.match(file.head()) is not None
-
-
-def expand_diffs(files: Sequence[tuple[InputFile, str]]) -> list[tuple[InputFile, str]]:
-    """Put in the place of each difference the files that it names; they are not read a second time.
-
-    files: with the name of each in the folder that was named. Raises InputError for a difference of another data set,
-    with a gap between releases, or that names a file which is not there.
-    """
-    diffs = {number: _read_diff(file) for number, (file, _) in enumerate(files) if is_release_diff(file)}
-    named = {_resolve(inner) for inside in diffs.values() for inner in inside}
-    expanded: list[tuple[InputFile, str]] = []
-    for number, (file, name) in enumerate(files):
-        if number in diffs:
-            expanded += [(inner, inner.path.name) for inner in diffs[number]]
-        elif not named or _resolve(file) not in named:
-            expanded.append((file, name))
-    return expanded
-
-
-def _resolve(file: InputFile) -> FilePath:
-    return file.path.resolve() if isinstance(file.path, Path) else file.path
-
-
-def _read_diff(file: InputFile) -> list[InputFile]:
-    if isinstance(file.path, SealedFile):
-        file.path.refuse_references()
-    if not isinstance(file.path, Path):
-        raise InputError(f"{file.path} is a difference of releases; copy it and the files that it names to a folder")
-    try:
-        content = json.loads("".join(file.chunks()))
-        listed = [(_find_named(file.path, name), deletes) for name, deletes in _list_names(content, file.path)]
-    except InputError:
-        raise
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise InputError(f"{file.path} is a damaged difference of releases ({error}); fetch it again") from None
-    paths = [path for path, _ in listed]
-    if repeated := next((path for path in paths if paths.count(path) > 1), None):
-        raise InputError(
-            f"{file.path} names {repeated} twice; keep files of one name in folders, and write their paths"
-        )
-    return [InputFile(path, encoding=file.chosen_encoding, deletes=deletes) for path, deletes in listed]
-
-
-def _list_names(content: Mapping[str, Any], path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield the files of a difference in the order in which they apply, and whether each deletes."""
-    dataset = content.get("dataset", DATASET)
-    if dataset != DATASET:
-        raise InputError(f"{path} is a difference of the data set {dataset!r}; papers are in {DATASET!r}")
-    release = content.get("start_release")
-    for diff in content["diffs"]:
-        if release and diff.get("from_release", release) != release:
-            raise InputError(
-                f"{path}: after the release {release} it goes on from {diff['from_release']}; fetch it again"
-            )
-        release = diff.get("to_release")
-        yield from ((name, False) for name in diff.get("update_files") or ())
-        yield from ((name, True) for name in diff.get("delete_files") or ())
-
-
-def _find_named(diff: Path, name: str) -> Path:
-    """Return the file of a name or an address: in the folder of the difference, or below it as the address says."""
-    parts = [part for part in urlsplit(name).path.split("/") if part] if "://" in name else [name]
-    for start in range(len(parts)):
-        if (path := diff.parent.joinpath(*parts[start:])).is_file():
-            return path
-    fetched = parts[-1] if parts else name
-    raise InputError(f"{diff} names {fetched}, which is not in {diff.parent}; fetch the files that it names to there")
 
 
 def find_md5(path: FilePath) -> str:

@@ -20,11 +20,9 @@ from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptio
 from sciprism.papers.input_paths import (
     InputPath,
     Paths,
-    expand_diffs,
     file_size,
     find_md5,
     find_paths,
-    is_release_diff,
     list_files,
 )
 from sciprism.papers.records import Deletion, Label, Paper, Place
@@ -210,7 +208,7 @@ class _RecordStream(Generic[Record]):
         """Return the files of all paths, each with its name in the folder that was named."""
         found = list(list_files(paths, self.options.encoding, self._is_readable))
         self.report.ignored += sum(file is None for file, _ in found)
-        return expand_diffs([(file, name) for file, name in found if file is not None])
+        return [(file, name) for file, name in found if file is not None]
 
     def _read_all(self, paths: list[InputPath]) -> Iterator[Record | Deletion]:
         files = self._expand(paths)
@@ -227,8 +225,6 @@ class _RecordStream(Generic[Record]):
             return False
         if _is_empty(file):
             return bool(by_suffix)
-        if is_release_diff(file):
-            return True
         if self.reader:
             return self.reader in by_suffix or self.formats[self.reader].recognizes(file.head())
         return self._choose_format(file) != ""
