@@ -97,7 +97,10 @@ def change_diff(path: str, **changes: object) -> Path:
     [
         ({"dataset": "citations"}, "of the data set 'citations'; papers are in 'papers'"),
         ({"from_release": "7"}, "after the release 0 it goes on from 7"),
-        ({"delete_files": ["https://host/staging/release-1/lost.gz?x"]}, r"1 cannot be found \(.*/lost.gz\); fetch them"),
+        (
+            {"delete_files": ["https://host/staging/release-1/lost.gz?x"]},
+            r"1 cannot be found \(.*/lost.gz\); fetch them",
+        ),
         ({"delete_files": ["https://host/staging/release-1/updates_0.gz?Signature=x"]}, "lists 1 files twice"),
         ({"diffs": [3]}, "a manifest that is .* damaged"),
         ({"diffs": [{"update_files": 3}]}, "a manifest that is .* damaged"),

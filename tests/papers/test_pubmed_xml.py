@@ -33,7 +33,7 @@ def articles(*written: str) -> str:
     return f"<?xml version='1.0'?>\n<PubmedArticleSet>\n{''.join(written)}</PubmedArticleSet>"
 
 
-@pytest.mark.parametrize("fault", ["<", "&", "</b>", "\x01", "<i>", "]]>", "\udcff"])
+@pytest.mark.parametrize("fault", ["<", "&", "</b>", "<i>", "]]>"])
 @pytest.mark.parametrize("line_end", ["\n", ""])
 def test_reading_goes_on_after_a_record_with_a_fault(file: Path, fault: str, line_end: str):
     for wrong in ({500}, {0, 1}, {998, 999}):

@@ -204,7 +204,9 @@ def _expand_manifest(file: InputFile) -> list[tuple[InputFile, str]]:
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{file.path}: a manifest that is not valid JSON, or damaged: {error}; fetch it again") from None
+        raise InputError(
+            f"{file.path}: a manifest that is not valid JSON, or damaged: {error}; fetch it again"
+        ) from None
     if not listed:
         return []
     if isinstance(file.path, SealedFile):

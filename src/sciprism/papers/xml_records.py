@@ -1,12 +1,15 @@
-"""Read the records of a large XML file one at a time."""
+"""Read the records of a large XML file one at a time.
+
+A file is cut at the start and the end of each record, and each is parsed alone: a fault in one does no harm to others,
+files that were joined are read as one, and memory stays constant. Entities, which can fill the memory or read other
+files, are declared before the root, which no parser sees: a record that uses one has a fault.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from contextlib import closing, suppress
-from itertools import islice
-from typing import Any, BinaryIO
+from contextlib import suppress
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 from xml.parsers import expat
 
@@ -15,212 +18,136 @@ from sciprism.limits import describe_excess, limit
 from sciprism.papers.cleaning import raise_powers
 from sciprism.papers.input_file import BadRecord, InputFile, check_encoding
 
-_PIECE = 1 << 16
 _DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z_][^\s<>/]*+)[^<>]*?(?P<alone>/?)>")
+_PIECE = 1 << 18  # characters that are read at once
+_TAIL = 1 << 12  # characters that are kept between records: a tag may be cut
 
 
-def read_xml_records(
-    file: InputFile, tags: Collection[str] | None, *, as_text: bool = False
-) -> Iterator[Element | BadRecord]:
+def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element | BadRecord]:
     """Yield each element named in `tags`, in place of one with a fault a BadRecord.
 
-    Reading goes on where the next record begins; where that is unknown, or memory is at stake, the BadRecord is the
-    last item. None as tags means each child of the root. Elements are dropped with the piece of the file that ends
-    them, so memory stays constant. as_text: the text is decoded and cleaned as that of other formats, a little slower;
-    control characters and wrong bytes are then no fault. A chosen encoding implies it.
+    A name in a namespace begins with a brace. The text is decoded and cleaned as that of other formats. An element of
+    such a name in another namespace may hold one of these, as records of OAI hold those of MARC.
     """
-    number, most = 0, limit("nesting")
-    with closing(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as source:
-        stream = _Stream(source, tags)
-        while not stream.has_ended:
-            builder = TreeBuilder()
-            document = builder.start("document", {})  # the root is put into it, and can be seen while it grows
-            parser, fault = XMLParser(target=builder), ""
-            parser.feed(stream.before)
-            while not (fault or stream.has_ended):
-                fault, line = _parse_piece(parser, stream)
-                if fault or stream.has_ended:
-                    builder.start("end", {})  # what precedes it is complete
-                records = _take_records(document, tags, stream)
-                for record in (*records, document):
-                    if _is_too_deep(record, most):
-                        yield BadRecord(number + 1, None, describe_excess("nesting"))
-                        return
-                    if record is not document:
-                        number += 1
-                        yield record
-            if fault:
-                number += 1
-                left = "" if stream.skip_record(len(records)) else ", nothing after this can be read"
-                yield BadRecord(number, line, f"{fault}{left}")
+    names = "|".join(re.escape(tag.rpartition("}")[2]) for tag in tags)
+    prefix = r"(?:[\w.-]+:)?" if any("}" in tag for tag in tags) else ""
+    mark = re.compile(rf"<(?P<end>/?){prefix}(?:{names})(?=[\s>/])[^<>]*?(?P<alone>/?)>")
+    head = file.head()
+    first = mark.search(head)
+    around = [_keep_open(head[: first.start()] if first else head)]  # tags around the record
+    number, nesting = 0, limit("nesting")
+    for line, kind, text in _cut_elements(file, mark):
+        fault, row, record = "", 0, None
+        if kind == "end" and len(around) > 1:
+            around.pop()
+            continue
+        if kind == "end":
+            fault = "broken XML: the end of a record without its beginning"
+        elif kind == "long":
+            fault = f"{describe_excess('record')}, nothing after this can be read"
+        elif kind == "rest":
+            root = _TAG.match(around[0])
+            if root and f"</{root['name']}" not in text:
+                fault = "broken XML: the file ends before its root is closed"
+        else:
+            document, fault, row = _parse("".join(around) + text)
+            record = next((element for element in document.iter() if element.tag in tags), None)
+            if record is None:
+                fault = ""
+                around += [_keep_open(text)] * (kind == "open")
+            elif kind == "open":
+                fault = fault or "broken XML: a record does not end"
+            if len(around) > nesting or (text.count("<") > nesting and _is_too_deep(document, nesting)):
+                fault = describe_excess("nesting")
+        if fault or record is not None:
+            number += 1
+            yield BadRecord(number, line + row, fault) if fault or record is None else record
+        if len(around) > nesting:
+            return
 
 
-def _parse_piece(parser: XMLParser, stream: _Stream) -> tuple[str, int | None]:
-    """Parse the next piece of a file, or end; return what is wrong with it, and its line."""
+def _keep_open(text: str) -> str:
+    """Return the tags of a text that it does not close."""
+    left: list[str] = []
+    for tag in _TAG.finditer(text):
+        if tag["end"]:
+            del left[-1:]
+        elif not tag["alone"]:
+            left.append(" ".join(tag[0].split()))
+    return "".join(left)
+
+
+def _cut_elements(file: InputFile, mark: re.Pattern[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield line, kind and text of each element: whole; open where another begins before its end, which comes alone.
+
+    The last is the rest of the file, or an element that is too long.
+    """
+    text, line, counted, start, position, most = "", 1, 0, -1, 0, limit("record")
+    for piece in _read_text(file):
+        text += piece
+        for found in mark.finditer(text, position):
+            position = found.end()
+            if start < 0 or not found["end"]:
+                if start >= 0:
+                    yield line, "open", text[start : found.start()]
+                start = found.start()
+                line, counted = line + text.count("\n", counted, start), start
+            if position - start > most:
+                break
+            if found["end"] or found["alone"]:
+                yield line, "end" if found["end"] and start == found.start() else "whole", text[start:position]
+                start = -1
+        if start >= 0 and len(text) - start > most:
+            yield line, "long", ""
+            return
+        keep = start if start >= 0 else max(position, len(text) - _TAIL)
+        line, counted = line + text.count("\n", counted, keep), 0
+        text, start, position = text[keep:], min(start, 0), max(0, len(text) - keep - _TAIL, position - keep)
+    yield line, "open" if start >= 0 else "rest", text
+
+
+def _read_text(file: InputFile) -> Iterator[str]:
+    """Yield the text of a file; another declared encoding is followed."""
+    declared = _DECLARED.match(file.head())
+    if declared and not file.chosen_encoding and declared[1].lower() not in ("utf-8", "utf-16"):
+        with suppress(InputError):  # an unknown encoding: that of the bytes
+            file.chosen_encoding = check_encoding(declared[1])
+    return file.chunks(_PIECE)
+
+
+def _parse(text: str, whole: bool = False) -> tuple[Element, str, int]:
+    """Return an element that holds the root of a text, as far as it goes; its fault, and lines before that."""
+    builder = TreeBuilder()
+    document = builder.start("document", {})  # the root is put into it, and can be seen where its end is missing
+    parser = XMLParser(target=builder)
     try:
-        if piece := stream.read():
-            parser.feed(piece)
-        else:
+        parser.feed(text)
+        if whole:
             parser.close()
-        return "", None
-    except InputError:  # the file cannot be read at all
-        raise
-    except (ParseError, expat.ExpatError) as error:
-        line = error.position[0] if isinstance(error, ParseError) else error.lineno
-        return f"broken XML: {expat.ErrorString(error.code)}", stream.skipped_lines + line
-    except _RefusedError as error:
-        fault = str(error)
-    except (LookupError, ValueError) as error:
-        fault = f"the XML cannot be decoded: {error}; convert the file to UTF-8"
-    stream.has_ended = True
-    return fault, None
+    except ParseError as error:
+        return document, f"broken XML: {expat.ErrorString(error.code)}", error.position[0] - 1
+    return document, "", 0
 
 
-def _take_records(document: Element, tags: Collection[str] | None, stream: _Stream) -> list[Element]:
-    """Take all that is complete out of a tree that grows, and return the records among it.
-
-    Complete is every child but the last of an element that may go on; inside a record nothing is taken.
-    """
-
-    def is_record(element: Element) -> bool:
-        return depth == 1 if tags is None else element.tag in tags
-
-    records, parent, depth = list[Element](), document, 0
-    while len(parent):
-        *complete, last = parent
-        for element in complete:
-            records += [element] if is_record(element) else _find_records(element, tags)
-        del parent[:-1]
-        if complete:
-            stream.count = 0
-        if is_record(last):
-            break
-        parent, depth = last, depth + 1
-    return records
-
-
-def _find_records(element: Element, tags: Collection[str] | None) -> Iterator[Element]:
-    """Yield the records inside a complete element, in their order."""
-    left = [*reversed(element)]
-    while left:
-        if tags is None or left[-1].tag in tags:
-            yield left.pop()
-        else:
-            left += reversed(left.pop())
+def read_xml_children(file: InputFile) -> tuple[list[Element], list[BadRecord]]:
+    """Return the elements inside of the root, before the first fault, which is the BadRecord, if any; all in memory."""
+    text = "".join(_read_text(file))
+    start = root.start() if (root := _TAG.search(text)) else 0
+    document, fault, row = _parse(text[start:], whole=True)
+    children = list(next(iter(document), ()))
+    if not fault:
+        return children, []
+    reason = f"{fault}, nothing after this can be read"
+    return children[:-1], [BadRecord(max(len(children), 1), text.count("\n", 0, start) + 1 + row, reason)]
 
 
 def _is_too_deep(element: Element, most: int) -> bool:
     """Say whether more elements than the limit are inside each other."""
-    if next(islice(element.iter(), most, None), None) is None:
-        return False
     level = [element]
     for _ in range(most):
         level = [child for parent in level for child in parent]
     return bool(level)
-
-
-class _RefusedError(Exception):
-    """What may fill the memory: a record that is too long, an entity."""
-
-
-class _Stream:
-    """The bytes or the text of a file for a parser, in large pieces, most of which begin with a record.
-
-    Raises _RefusedError. Entities can fill the memory or read other files. They are declared in the prolog, before the
-    root element, so a second expat parser reads the prolog first: ElementTree's parser, which is in C, reports no
-    declarations.
-    """
-
-    def __init__(self, stream: BinaryIO | _TextStream, tags: Collection[str] | None) -> None:
-        self._stream, self._most = stream, limit("record")
-        is_text = isinstance(stream, _TextStream)
-        self._line_end: Any = "\n" if is_text else b"\n"
-        names = "|".join(re.escape(tag.rpartition("}")[2]) for tag in tags or ())
-        start = rf"(<(?:[\w.-]+:)?(?:{names}))[\s>/]" if names else "(?!)"  # of a record
-        self._start: re.Pattern[Any] = re.compile(start if is_text else start.encode())
-        self._mark: Any = None  # how the first record begins, empty where it is not near
-        empty: Any = self._line_end[:0]
-        self._piece = self._rest = self._head = empty  # the latest; read ahead; before the first record
-        self.before: Any = self._head  # what a new parser reads first: the tags around all records
-        self._lines = self.skipped_lines = 0  # returned; those of them that the parser does not read
-        self._follows = self._has_record = False  # whether a record precedes the latest piece, the next one
-        self.count = 0  # of bytes or characters since something was complete
-        self.has_ended = False  # or cannot be read further
-        self._has_root = False
-        self._prolog = expat.ParserCreate(namespace_separator="}")
-        self._prolog.EntityDeclHandler = _refuse_entity
-        self._prolog.StartElementHandler = self._find_root
-
-    def read(self) -> Any:
-        """Return the next piece, of a long record a large one: in small ones the parser would take quadratic time."""
-        size, piece = max(_PIECE, self.count), self._rest
-        if len(piece) < size:
-            piece += self._stream.read(size)
-        if self._mark is None:
-            first = self._start.search(piece)
-            self._mark, cut = (first[1], first.start()) if first else (piece[:0], 0)
-            self._head = piece[:cut]
-        else:
-            cut = piece.rfind(self._mark, 1) if self._mark else 0
-        self._piece, self._rest = (piece[:cut], piece[cut:]) if cut > 0 else (piece, piece[:0])
-        self.has_ended = not piece
-        self._follows, self._has_record = self._has_record, self._piece != self._head
-        self._lines += self._piece.count(self._line_end)
-        self.count += len(self._piece)
-        if self.count > 2 * self._most:
-            raise _RefusedError(describe_excess("record"))
-        try:
-            if not self._has_root:
-                self._prolog.Parse(self._piece)
-        except expat.ExpatError:
-            if not self._has_root:  # a fault behind its start is for the other parser, which keeps what precedes it
-                raise
-        return self._piece
-
-    def skip_record(self, complete: int) -> bool:
-        """Go to the record after one with a fault, for a new parser; return whether it is known where that begins.
-
-        complete: the number of records that the latest piece made complete. A record is so when the next one begins.
-        """
-        complete -= self._follows and self._start.match(self._piece) is not None
-        starts = [0, *(start.start() for start in islice(self._start.finditer(self._piece, 1), complete + 1))]
-        left = self._piece[starts[complete + 1] :] if len(starts) > complete + 1 else self._piece[:0]
-        self._lines -= left.count(self._line_end)
-        self._rest, self.count, self._has_record = left + self._rest, 0, False
-        while self._mark and not self.has_ended and self._piece != self._head:
-            if start := self._start.search(self._rest):
-                self._lines += self._rest.count(self._line_end, 0, start.start())
-                self._rest = self._rest[start.start() :]
-                self.before, self.skipped_lines = self._head, self._lines - self._head.count(self._line_end)
-                return True
-            self._lines += self._rest.count(self._line_end)
-            self._rest = self._stream.read(_PIECE)
-            self.has_ended = not self._rest
-        self.has_ended = True
-        return False
-
-    def _find_root(self, *_: object) -> None:
-        self._has_root = True
-
-
-def _refuse_entity(name: str, *_: object) -> None:
-    raise _RefusedError(f"entity {name!r}: entities are refused, as they can fill the memory or read other files")
-
-
-class _TextStream:
-    """The text of a file for a parser, which reads it in pieces; another declared encoding is followed."""
-
-    def __init__(self, file: InputFile) -> None:
-        declared = _DECLARED.match(file.head())
-        if declared and not file.chosen_encoding and declared[1].lower() not in ("utf-8", "utf-16"):
-            with suppress(InputError):  # an unknown encoding: that of the bytes
-                file.chosen_encoding = check_encoding(declared[1])
-        self._chunks = file.chunks()
-        self.close = self._chunks.close
-
-    def read(self, size: int = -1) -> str:  # noqa: ARG002 - the parser's signature
-        """Return the next piece of text, whatever its size."""
-        return next(self._chunks, "")
 
 
 def text_of(element: Element | None, path: str = "") -> str:

@@ -322,8 +322,7 @@ _XML = re.compile(r"<xml\b[^>]*>\s*<records\b|<records>\s*<record>\s*<(?:databas
 )
 def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every record of an XML file, whose text is in elements `style`; a fault of the file is one BadRecord."""
-    # EndNote writes control characters of abstracts as they are, which XML does not allow.
-    for record in read_xml_records(file, ("record",), as_text=True):
+    for record in read_xml_records(file, ("record",)):
         yield record if isinstance(record, BadRecord) else _build_xml_paper(record)
 
 

@@ -27,7 +27,7 @@ from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import FIELD_NAMES, JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
-from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
+from sciprism.papers.xml_records import read_xml_children, text_of, texts_of
 
 _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
@@ -220,29 +220,18 @@ def _find_part(file: InputFile, paths: Sequence[str]) -> str:
     patterns=(re.compile(re.escape(_NAMESPACES["z"])), re.compile("<")),
 )
 def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield every item, after a pass that collects the journals and collections to which items refer."""
-    if file.path.is_file():
-        yield from _read_records(file, file)
-        return
-    with copy_file(file) as copy:  # a pipe can be read once
-        yield from _read_records(InputFile(copy), file)
-
-
-def _read_records(source: InputFile, file: InputFile) -> Iterator[Paper | BadRecord]:
+    """Yield every item, with the journals and collections to which it refers; the file is held in memory."""
     containers: dict[str, Element] = {}  # journals, books, series by address
     collections: defaultdict[str, list[str]] = defaultdict(list)  # names of those of each item
-    for record in read_xml_records(source, None):
-        if isinstance(record, BadRecord):  # the second pass reports it
-            continue
+    records, faults = read_xml_children(file)
+    for record in records:
         if record.tag == _expand("z:Collection"):
             for part in record.iterfind(_expand("dcterms:hasPart")):
                 collections[part.get(_RESOURCE, "")].append(text_of(record, _expand("dc:title")))
         elif record.tag not in _KINDS and not _is_item(record):
             containers[record.get(_ABOUT, "")] = record
-    for record in read_xml_records(source, None):
-        if isinstance(record, BadRecord):
-            yield record
-        elif kind := _KINDS.get(record.tag):
+    for record in records:
+        if kind := _KINDS.get(record.tag):
             file.omitted[kind] += 1
         elif _is_item(record):
             parts = record.findall(_expand("dcterms:isPartOf"))
@@ -251,6 +240,7 @@ def _read_records(source: InputFile, file: InputFile) -> Iterator[Paper | BadRec
             holders += [containers[address] for address in addresses if address in containers]
             holders.sort(key=lambda container: container.tag == _expand("bib:Series"))  # last
             yield _build_rdf_paper(record, holders, collections.get(record.get(_ABOUT, ""), []))
+    yield from faults
 
 
 def _expand(path: str) -> str:

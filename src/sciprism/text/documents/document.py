@@ -195,8 +195,7 @@ class PackedInputFile(InputFile):
         super().__init__(path)
         self._open_bytes = open_bytes
 
-    def binary(self) -> BinaryIO:
-        """Open the decompressed bytes."""
+    def _open(self) -> BinaryIO:
         return self._open_bytes()
 
 
@@ -362,7 +361,7 @@ def read_jats(file: DocumentFile) -> Iterator[Document]:
 
 def _read_articles(file: DocumentFile, input_file: InputFile) -> Iterator[Document]:
     name, number = input_file.path.name, 0
-    for number, record in enumerate(read_xml_records(input_file, _ArticleTags(("article",))), 1):
+    for number, record in enumerate(read_xml_records(input_file, _ArticleTags(("{}article",))), 1):
         if isinstance(record, BadRecord):
             file.drop_record(input_file.locate(number, record.line), record.reason)
         else:
