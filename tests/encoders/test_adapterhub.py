@@ -107,13 +107,6 @@ def test_names_of_specter2s_archive(copy):
     assert all(max_difference(encoder, "adapters", format) < 1e-5 for format in CODES)
 
 
-def test_the_base_may_be_the_one_that_the_adapters_name(copy, tmp_path):
-    folder = copy("adapters")
-    for code in CODES.values():
-        change(folder / "adapters" / code, model_name=str(FIXTURES / "base"))
-    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
-
-
 # ---- converted once ----
 
 

@@ -5,21 +5,18 @@ import pytest
 import torch
 
 from build_methods import build_encoder, perturb_weights
-from build_models import draw, reference, write
+from build_models import reference, write
 from sciprism import Encoder
 from sciprism.encoders.attention import attend_packed
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
-from sciprism.encoders.transformer import Context
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
-
-LENGTHS = (7, 1, 33, 2, 7, 7, 128, 3, 512, 64, 1)
 
 
 @pytest.fixture(scope="module")
@@ -33,40 +30,6 @@ def states(folder, device, dtype, sequences):
     model = read_backbone(folder)[0].to(device).prepare(dtype)
     with torch.inference_mode():
         return model(pack(sequences, device=device)).float().cpu()
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_variable_length_attention(folder, dtype):
-    sequences = draw(LENGTHS)
-    exact = states(folder, "cpu", torch.float32, sequences)
-    rough = states(folder, "cuda", dtype, sequences)
-    cosines = torch.cosine_similarity(exact, rough, dim=1)
-    assert cosines.min() > 0.99 and cosines.mean() > 0.999
-    same = states(folder, "cpu", dtype, sequences)
-    assert torch.cosine_similarity(same, rough, dim=1).min() > 0.99
-
-
-def test_padded_attention_in_float32(folder):
-    torch.backends.cuda.matmul.allow_tf32 = False
-    sequences = draw(LENGTHS)
-    gap = states(folder, "cpu", torch.float32, sequences) - states(folder, "cuda", torch.float32, sequences)
-    assert gap.abs().max() < 1e-4
-
-
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 0.02)], ids=str)
-def test_a_context(folder, dtype, tolerance):
-    attention = read_backbone(folder)[0].blocks[0].attention
-    generator = torch.Generator().manual_seed(0)
-    x, shared = torch.randn(12, 64, generator=generator), torch.randn(3, 64, generator=generator)
-    index = torch.tensor([0, 1, 2, *range(3, 8), 0, 1, 2, *range(8, 15)])
-    found = []
-    for device in ("cpu", "cuda"):
-        batch = pack(draw((5, 7)), device=device)
-        attention.to(device).prepare(torch.float32 if device == "cpu" else dtype)
-        context = Context(shared.to(device), index.to(device), (8, 10))
-        with torch.inference_mode():
-            found.append(attention(x.to(device), batch, context).float().cpu())
-    assert (found[0] - found[1]).abs().max() < tolerance * found[0].abs().max()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)

@@ -2,17 +2,14 @@
 
 from itertools import product
 
-import numpy as np
 import pytest
 import torch
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.errors import InputError
 
-TEXTS = ["dark matter", "", "the gene and the brain"]
 OTHERS = sorted(set(methods) - {"single"})
 
 
@@ -88,38 +85,6 @@ def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path)
     build_encoder(tiny_model, method).save(tmp_path / "m")
     with pytest.raises(InputError, match=f"holds a model of the method {method}; a model of the method {asked}"):
         Encoder.start(tmp_path / "m", method=asked, device="cpu")
-
-
-@pytest.mark.parametrize("method", sorted(methods))
-def test_a_model_that_is_being_trained_is_saved_with_its_present_weights(method, tiny_model, tmp_path):
-    encoder = build_encoder(tiny_model, method)
-    first = encoder.fingerprint
-    encoder.model.train()
-    with torch.no_grad():
-        for weight in encoder.model.parameters():
-            weight.add_(0.01)
-    encoder.save(tmp_path / "m")
-    assert encoder.model.training
-    encoder.prepare()
-    assert encoder.fingerprint != first
-    again = Encoder.load(tmp_path / "m", device="cpu")
-    assert again.fingerprint == encoder.fingerprint
-    for format in encoder.formats:
-        assert np.array_equal(again.encode(TEXTS, format=format), encoder.encode(TEXTS, format=format))
-
-
-def test_a_save_that_fails_leaves_what_was_there(tiny_encoder, tmp_path, monkeypatch):
-    tiny_encoder.save(tmp_path / "m")
-    before = {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()}
-
-    def fails(*_):
-        raise OSError("no space left")
-
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
-        patch.setattr(encoder_module.folders, "write_selfcheck", fails)
-        tiny_encoder.save(tmp_path / "m", note="new")
-    assert {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()} == before
-    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 
 
 def test_a_save_into_a_folder_of_other_things(tiny_model, tiny_encoder, tmp_path, monkeypatch):

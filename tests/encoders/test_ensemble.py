@@ -49,17 +49,6 @@ def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, ti
     assert Ensemble([codes, adapters]).space() == "proximity"
 
 
-def test_the_fingerprint_is_of_members_order_and_join(codes, adapters, tiny_encoder):
-    ensembles = (
-        Ensemble([codes, adapters]),
-        Ensemble([adapters, codes]),
-        Ensemble([codes, adapters], join="concat"),
-        Ensemble([codes, tiny_encoder]),
-    )
-    assert len({each.fingerprint for each in ensembles}) == 4
-    assert Ensemble([codes, adapters], name="other").fingerprint == ensembles[0].fingerprint
-
-
 def test_formats_are_those_that_all_have(tiny_model, codes):
     narrow = build_encoder(tiny_model, "adapters", options={"formats": ["search", "classification"]})
     both = Ensemble([codes, narrow])

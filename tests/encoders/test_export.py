@@ -1,6 +1,5 @@
 """An exported model gives the same vectors in sentence-transformers; a plain one opens without us."""
 
-import json
 import re
 from copy import deepcopy
 
@@ -132,20 +131,6 @@ def test_a_module_in_half_precision(tiny_model, tmp_path):
     assert max_difference(model.encode(TEXTS), expected) == 0
     assert 0 < max_difference(model.bfloat16().to("cpu").encode(TEXTS), expected) < 0.05
     assert max_difference(model.float().encode(TEXTS), expected) == 0, "the weights stay float32"
-
-
-def test_what_an_export_says_of_itself(tiny_model, tmp_path):
-    encoder = perturb_weights(build_encoder(tiny_model, "pals", options={"formats": ["classification", "search"]}))
-    export(encoder, tmp_path / "out")
-    about = json.loads((tmp_path / "out" / "sciprism.json").read_text())["provenance"]
-    formats = ["classification", "search"]
-    assert about == {
-        "exported_from": tiny_model.name, "fingerprint": encoder.fingerprint, "formats": formats,
-    }  # fmt: skip
-    assert (
-        max_difference(encoder.encode(TEXTS, format="classification"), open_folder(tmp_path / "out").encode(TEXTS))
-        < CLOSE
-    )
 
 
 def test_wrong_requests(tiny_model, tmp_path):

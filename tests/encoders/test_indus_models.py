@@ -11,7 +11,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, INDUS_RETRIEVERS, QUERY_PROMPTS
+from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, QUERY_PROMPTS
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
@@ -101,14 +101,6 @@ def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
     encoder = Encoder.load(name, device="cpu")
     assert (encoder.settings.pooling, encoder.settings.max_length) == ("mean", 512)
     assert np.abs(encoder.encode(TEXTS) - expected(model, encoder, TEXTS, "mean")).max() < 1e-5
-
-
-def test_a_retriever_whose_tokenizer_lower_cases_keeps_its_fingerprint(hub, tmp_path, tokenizer_folder):
-    folder = sentence_layout(tmp_path / "made", roberta(RobertaModel), tokenizer_folder, "mean_tokens")
-    hub_layout_with_folders(folder, hub, INDUS_RETRIEVERS[1])
-    found, plain = (Encoder.load(each, device="cpu") for each in (INDUS_RETRIEVERS[1], folder))
-    assert found.fingerprint == plain.fingerprint and not found.settings.template.lowercase
-    assert np.array_equal(found.encode(["Dark MATTER"]), found.encode(["dark matter"]))
 
 
 @pytest.mark.parametrize("name", QUERY_PROMPTS)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from build_methods import build_encoder, pack_texts, perturb_weights
+from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.methods.instruction import SCIMULT_INSTRUCTIONS
 from sciprism.errors import InputError
 
@@ -73,46 +73,6 @@ def test_against_the_slow_computation(format, encoder):
         expected = torch.stack([slow(encoder, text, words) for text in TEXTS]).numpy()
     assert np.abs(encoder.encode(TEXTS, format=format) - expected).max() < 1e-5
     assert encoder.route(format) == encoder.space(format) == words
-
-
-class Counted:
-    """Count the instructions that are encoded."""
-
-    def __init__(self, context):
-        self.context, self.run, self.count = context, context._encode, 0
-        context._encode = self
-
-    def __call__(self, *arguments):
-        self.count += 1
-        return self.run(*arguments)
-
-
-def test_states_are_computed_once_and_anew_when_weights_change(encoder):
-    before = encoder.encode(TEXTS, format="search")
-    counted = Counted(encoder.model.context)
-    encoder.encode(TEXTS * 9, format="search")
-    assert counted.count == 0
-    with torch.no_grad():
-        for weight in encoder.model.parameters():
-            weight.mul_(1.1)
-    encoder.prepare()
-    after = encoder.encode(TEXTS, format="search")
-    assert counted.count == 1 and np.abs(after - before).max() > 1e-3
-    encoder.model.train()
-    batch = pack_texts(encoder, TEXTS, ["search"] * 3)
-    with torch.no_grad():
-        encoder.vectors(batch)
-        encoder.vectors(batch)
-    assert counted.count == 3, "nothing is kept while training"
-    encoder.model.eval()
-    with torch.no_grad():
-        encoder.vectors(batch)
-        encoder.vectors(batch)
-    assert counted.count == 5, "nor before preparing"
-    encoder.prepare()
-    encoder.vectors(batch)
-    encoder.vectors(batch)
-    assert counted.count == 7, "nor where gradients flow"
 
 
 def test_another_instruction(method, encoder, tiny_model):

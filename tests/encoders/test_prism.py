@@ -108,27 +108,6 @@ def test_all_formats_come_of_one_pass(tiny_model):
     assert not np.array_equal(queries["search"], found["search"])  # a route of its own, as in SciRepEval
 
 
-def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_encoder):
-    encoder = prism(tiny_model)
-    before = {name: value.clone() for name, value in encoder.model.state_dict().items()}
-    encoder.model.train()
-    encoder.model.set_dropout(0.1)
-    trained = [weight for weight in encoder.model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=1e-3)
-    for _ in range(3):
-        batch = pack(encoder.tokenize(TEXTS), "proximity")
-        encoder.vectors(batch).square().sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    encoder.prepare()
-    for name, value in encoder.model.state_dict().items():
-        assert name.startswith("beside.") or torch.equal(value, before[name]), name
-    batch = pack(encoder.tokenize(TEXTS))
-    with torch.inference_mode():
-        assert torch.allclose(encoder.model(batch), tiny_encoder.model(batch), atol=1e-6)
-    assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
-
-
 def test_short_texts_are_not_padded_to_long_ones():
     """Each is at least half as long as the longest of its group, minus 16 tokens."""
     lengths = (9, 512, 240, 30, 239, 10, 500)

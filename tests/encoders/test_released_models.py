@@ -114,16 +114,6 @@ def test_a_familys_name_gives_all_formats(name, family):
     assert {route: a["from"] for route, a in facts["provenance"]["adapters"].items()} == NAMES[name]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("route", ["classification", "regression"])
-def test_an_adapters_name_gives_its_format_without_the_others(name, route, family):
-    family(name, route)
-    encoder = Encoder.load(NAMES[name][route], device="cpu")
-    assert encoder.formats == (route,) and is_close(encoder.encode(TEXTS, format=route), "adapters", route)
-    with pytest.raises(InputError, match=f"has no format 'search'; it has {route}"):
-        encoder.encode(TEXTS, format="search")
-
-
 def test_missing_adapters_are_named_with_what_to_do(family):
     family("allenai/specter2", "proximity", "regression")
     with pytest.raises(InputError) as caught:

@@ -89,11 +89,6 @@ def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_pat
     assert make(family="roberta").fingerprint not in prints
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_the_self_check_passes_in_every_precision(precision, saved):
-    assert Encoder.load(saved, precision=precision, device="cpu").precision == precision
-
-
 def swapped(folder):
     """Weights of the same shapes, of which one is another."""
     weights = load_file(folder / "model.safetensors")
@@ -169,16 +164,6 @@ def test_damage_is_noticed(damage, message, saved):
     with pytest.raises(InputError) as caught:
         Encoder.load(saved, device="cpu")
     assert message in str(caught.value) and str(saved) in str(caught.value)
-
-
-def test_a_self_check_of_version_0_1_has_one_text(saved):
-    row = json.loads((saved / "selfcheck.json").read_text())
-    (saved / "checksums.json").unlink()
-    (saved / "selfcheck.json").write_text(json.dumps({name: row[name] for name in ("text", "vectors")}))
-    Encoder.load(saved, device="cpu")
-    search_is([0.5] * 32)(saved)
-    with pytest.raises(InputError, match="the search vector differs"):
-        Encoder.load(saved, device="cpu")
 
 
 @pytest.mark.parametrize("length", [3, 24, 64])

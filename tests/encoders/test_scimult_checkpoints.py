@@ -1,8 +1,6 @@
 """SciMult's checkpoints: what an independent model computes, whole or not at all, and nothing executed."""
 
 import copy
-import json
-import os
 import re
 import shutil
 import sys
@@ -16,7 +14,6 @@ import torch
 from build_models import expected_states, reference
 from sciprism import Encoder
 from sciprism.encoders.checkpoints import names
-from sciprism.encoders.checkpoints.converters import scimult
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.text.tokenizer import read_tokenizer
@@ -319,28 +316,6 @@ def test_refused(case, experts, saved, cache):
 
 
 # ---- converted once ----
-
-
-def test_a_checkpoint_is_converted_once(experts, saved, cache, monkeypatch):
-    path = saved(run_state(experts["attn"], "attn"))
-    first = Encoder.load(path)
-    (folder,) = (cache / "converted").iterdir()
-    assert folder.name.startswith("scimult-")
-    about = json.loads((folder / "sciprism.json").read_text())
-    assert about["settings"]["template"]["separator"] == " [SEP] "
-    assert about["provenance"]["converted from"] == "scimult.ckpt" and len(about["provenance"]["sha256"]) == 64
-    assert Encoder.load(folder).fingerprint == first.fingerprint
-
-    def forbidden(_):
-        raise AssertionError("the checkpoint was read a second time")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(scimult, "read_torch_file", forbidden)
-        assert Encoder.load(path).fingerprint == first.fingerprint
-    path = saved(run_state(experts["fwd"], "fwd"))
-    os.utime(path, (1, 1))
-    assert Encoder.load(path).settings.method == "feedforward-experts"
-    assert len(list((cache / "converted").iterdir())) == 2
 
 
 def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatch):

@@ -1,23 +1,19 @@
 """The transformer's slots: each does what its formula says, and nothing when it says nothing."""
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from sciprism.encoders import attention
 from sciprism.encoders.attention import RelativePositions, attend_packed, attend_padded
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import pack
-from sciprism.encoders.transformer import Context, Routed, Transformer, TransformerConfig
+from sciprism.encoders.transformer import Transformer, TransformerConfig
 
 SHAPE = {"vocabulary": 50, "hidden": 16, "layers": 2, "heads": 4, "intermediate": 24, "positions": 32}
 CONFIG = TransformerConfig(**SHAPE, dropout=0.0, attention_dropout=0.0)
 SEQUENCES = [[7, 8, 9, 10], [11], [12, 13, 14], [15, 16]]
 ROUTES = ["a", "a", "b", "c"]
-SUBLAYERS = ("attention", "feed_forward")
 
 
 def build_transformer(seed=0):
@@ -42,33 +38,6 @@ class Recorded(nn.Module):
         return self.slope * x + self.shift
 
 
-@pytest.fixture(params=["inference", "gradients"])
-def run(request):
-    """Run a model packed for inference, or plainly with gradients on."""
-
-    def forward(model, *arguments):
-        if request.param == "gradients":
-            return model(*arguments).detach()
-        with torch.inference_mode():
-            return deepcopy(model).prepare(torch.float32)(*arguments)
-
-    return forward
-
-
-@pytest.mark.parametrize("sublayer", SUBLAYERS)
-def test_a_mixed_batch_equals_separate_batches(sublayer, run):
-    model = build_transformer()
-    others = {route: build_transformer(seed) for seed, route in enumerate("abc", start=1)}
-    for n, block in enumerate(model.blocks):
-        experts = {route: getattr(other.blocks[n], sublayer) for route, other in others.items()}
-        setattr(block, sublayer, Routed(experts))
-    mixed = run(model, pack(SEQUENCES, ROUTES))
-    separate = [run(model, pack([s], r)) for s, r in zip(SEQUENCES, ROUTES, strict=True)]
-    assert torch.allclose(mixed, torch.cat(separate), atol=1e-5)
-    other = run(model, pack(SEQUENCES, ["b", "b", "c", "a"]))
-    assert (mixed - other).abs().max() > 0.1
-
-
 def parts_of(block, x, batch):
     """The block's input to the feed-forward, and the feed-forward's output."""
     y = block.attention_norm(x + block.attention(x, batch))
@@ -89,48 +58,6 @@ def test_an_adapter_stands_after_the_feed_forward():
     assert torch.allclose(block(x, batch), norm(y + fed + adapted), atol=1e-6)
     assert torch.allclose(block.adapter.seen, norm(y + fed), atol=1e-6)
     assert block.adapter.batch is batch
-
-
-def full_attention(attention, context, x):
-    """Softmax attention over [context; x], written out; the rows of x alone are kept."""
-    both = torch.cat([context, x])
-
-    def project(layer, tokens):
-        return F.linear(tokens, layer.weight, layer.bias).view(len(tokens), 4, 4).transpose(0, 1)
-
-    query, key, value = (project(getattr(attention, name), both) for name in ("query", "key", "value"))
-    weights = (query @ key.transpose(1, 2) / 4**0.5).softmax(-1)
-    mixed = (weights @ value).transpose(0, 1).reshape(len(both), 16)
-    return F.linear(mixed, attention.output.weight, attention.output.bias)[len(context) :]
-
-
-def shared_context(states, lengths):
-    """A context in which every text sees all rows of `states` and then its own tokens."""
-    count, start, index = len(states), 0, []
-    for length in lengths:
-        index += [*range(count), *range(count + start, count + start + length)]
-        start += length
-    return Context(states, torch.tensor(index), tuple(count + length for length in lengths))
-
-
-@pytest.mark.parametrize("prepared", [False, True], ids=["gradients", "inference"])
-def test_a_shared_context(prepared):
-    attention, batch = build_transformer().blocks[0].attention, pack(SEQUENCES)
-    generator = torch.Generator().manual_seed(2)
-    x = torch.randn(10, 16, generator=generator, requires_grad=not prepared)
-    states = torch.randn(3, 16, generator=generator, requires_grad=not prepared)
-    with torch.inference_mode(prepared):
-        if prepared:
-            attention.prepare(torch.float32)
-        out = attention(x, batch, shared_context(states, batch.lengths))
-        expected = torch.cat([full_attention(attention, states, piece) for piece in x.split(batch.lengths)])
-        assert torch.allclose(out, expected, atol=1e-5)
-        assert (out - attention(x, batch)).abs().max() > 0.1
-    if not prepared:  # through queries, keys and values alike
-        direction = torch.randn(10, 16, generator=generator)
-        ours = torch.autograd.grad((out * direction).sum(), (x, states))
-        by_hand = torch.autograd.grad((expected * direction).sum(), (x, states))
-        assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(ours, by_hand, strict=True))
 
 
 @pytest.mark.parametrize(
