@@ -1,16 +1,14 @@
 """`sciprism describe` of a model of adapters: which adapter serves what, and where each comes from."""
 
 import re
-from pathlib import Path
 
+from adapterhub import FIXTURES
 from sciprism.cli.models import describe
-
-MADE = Path(__file__).parents[1] / "encoders" / "adapterhub"
 
 
 def test_which_adapter_serves_what(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
-    describe(str(MADE))
+    describe(str(FIXTURES))
     text = re.sub(r"\n {2,}", " ", capsys.readouterr().out)  # long values continue on further lines
     shown = dict(line.split(maxsplit=1) for line in text.splitlines() if "  " in line)
     assert shown["method"] == "adapter-fusion"

@@ -1,23 +1,17 @@
-"""AdapterHub folders: the vectors of the library `adapters` itself, and what is refused.
-
-`adapterhub/` beside this file holds folders that the library wrote and vectors that it computed; see
-`adapterhub/make.py`.
-"""
+"""AdapterHub folders: the vectors of the library `adapters` itself, and what is refused."""
 
 import json
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from adapterhub import FIXTURES, KNOWN
 from sciprism import Encoder
 from sciprism.errors import InputError
 
-FIXTURES = Path(__file__).parent / "adapterhub"
-KNOWN = json.loads((FIXTURES / "vectors.json").read_text())
 TEXTS = KNOWN["texts"]
 CODES = {"classification": "[CLF]", "proximity": "[PRX]", "search": "[QRY]", "regression": "[RGN]"}
 SETTING, WEIGHTS = "adapter_config.json", "pytorch_adapter.bin"

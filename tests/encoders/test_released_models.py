@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from adapterhub import FIXTURES, KNOWN
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.released_models import CLS_MODELS, CODES, RELEASED_MODELS, format_in_name
@@ -14,8 +14,6 @@ from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 from sciprism.papers.records import Paper
 
-FIXTURES = Path(__file__).parent / "adapterhub"
-KNOWN = json.loads((FIXTURES / "vectors.json").read_text())
 TEXTS = KNOWN["texts"]
 NAMES = {
     "allenai/specter2": {

@@ -1,8 +1,8 @@
-"""Make this folder's model files and vectors with the library `adapters`, which sciprism does without.
+"""Make tests/encoders/adapterhub.zip with the library `adapters`, which sciprism does without.
 
 Run it in an environment of its own, with the pins that the library asks for:
 
-    python -m venv old && old/bin/pip install "adapters==0.2.2" torch && old/bin/python make.py
+    python -m venv old && old/bin/pip install "adapters==0.2.2" torch && old/bin/python make_adapterhub.py
 
 It writes what SciRepEval's training and SPECTER2's archive hold: `base/`, `adapters/[CLF]/` and so on, and
 `[CLF]_fusion/` and so on; and `vectors.json`, what the library computes with them.
@@ -10,6 +10,8 @@ It writes what SciRepEval's training and SPECTER2's archive hold: `base/`, `adap
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import torch
@@ -17,6 +19,7 @@ from adapters import AutoAdapterModel, SeqBnConfig
 from adapters.composition import Fuse
 from transformers import AutoTokenizer, BertConfig, BertModel
 
+PACKED = Path(__file__).resolve().parents[1] / "encoders" / "adapterhub.zip"
 CODES = ["[CLF]", "[PRX]", "[QRY]", "[RGN]"]
 WORDS = "a of the in and dark matter light black hole gene brain cell ice field ##s ##ed quantum theory , ."
 TEXTS = [
@@ -68,8 +71,9 @@ def vectors(model, tokenizer, setup):
 
 
 def main():
-    """Write everything beside this script."""
-    os.chdir(Path(__file__).parent)
+    """Write everything into a new folder, and pack it."""
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
     write_base()
     tokenizer = AutoTokenizer.from_pretrained("base")
     model = AutoAdapterModel.from_pretrained("base")
@@ -87,6 +91,7 @@ def main():
         model.save_adapter(f"adapters/{code}", code)
         model.save_adapter_fusion(f"{code}_fusion", setup)
     Path("vectors.json").write_text(json.dumps(known) + "\n")
+    shutil.make_archive(str(PACKED.with_suffix("")), "zip", folder)
 
 
 if __name__ == "__main__":
