@@ -47,7 +47,7 @@ def test_triplets_with_their_papers_and_a_table_of_fields(tmp_path, monkeypatch,
     status, out, _ = run(monkeypatch, capsys, *words)
     assert status == 0 and "80 papers and 160 citations" in out
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["train", "queries", "triplets", "%", "papers"] and lines[1][0] in FIELDS
+    assert lines[0] == ["train", "queries", "%", "triplets", "papers"] and lines[1][0] in FIELDS
     train, dev = triplets(tmp_path / "out"), triplets(tmp_path / "out", "dev")
     held_out = {row["query"] for row in dev}
     named = {row[side] for row in train for side in ("query", "positive", "negative")}
@@ -177,9 +177,9 @@ def test_files_of_an_earlier_call_are_replaced(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, capsys, *words, "--dev", 0.2)[0] == 0
     (tmp_path / "out" / ".triplets-killed").mkdir()
     assert run(monkeypatch, capsys, *words, "--dev", 0)[0] == 0
-    assert not (tmp_path / "out" / "dev.jsonl").exists()
+    assert not (tmp_path / "out" / "dev.jsonl").read_bytes(), "recipes that name it train, without dev scores"
     made = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert {*made} == {".lock", "citations.json", "papers.jsonl", "train.jsonl"}
+    assert {*made} == {".lock", "citations.json", "papers.jsonl", "train.jsonl", "dev.jsonl"}
     band = ("--sampler", "scincl", "--set", "far=4000")
     assert run(monkeypatch, capsys, *words, *band)[0] == 2
     assert made == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}, "nothing is lost"

@@ -115,8 +115,9 @@ class FieldBalance(Settings):
 
 
 class DomainTable:
-    """A sample counted by fields (Multi2SPE, Table 5): a paper of several fields counts in each of them.
+    """A sample counted by fields: a paper of several fields counts in each of them.
 
+    Percentages are of the queries of all fields, as in Multi2SPE, Table 5: their sum, not the distinct queries.
     across_fields: triplets whose query and positive have fields, but none in common.
     """
 
@@ -142,9 +143,9 @@ class DomainTable:
             self.across_fields += bool(fields and theirs and fields.isdisjoint(theirs))
 
     def rows(self) -> Mapping[str, Mapping[str, int]]:
-        """Return field -> its distinct queries, triplets and distinct papers, that with the most triplets first."""
+        """Return field -> its distinct queries, triplets and distinct papers, that with the most queries first."""
         papers, queries = self._by_field(self._papers), self._by_field(self._queries)
-        names = sorted(papers, key=lambda field: (-self._triplets[field], -papers[field], field))
+        names = sorted(papers, key=lambda field: (-queries[field], -papers[field], field))
         return {
             name: {"queries": queries[name], "triplets": self._triplets[name], "papers": papers[name]} for name in names
         }
@@ -154,17 +155,15 @@ class DomainTable:
 
     def count_table(self, name: str) -> CountTable:
         """Return a row for each field, one for the triplets across fields, and one for all."""
-
-        def percent(triplets: int) -> str:
-            return f"{100 * triplets / max(1, self.triplets):.1f}"
-
+        found = self.rows()
+        total = sum(row["queries"] for row in found.values()) or 1
         rows: list[tuple[str | int, ...]] = [
-            (field, row["queries"], row["triplets"], percent(row["triplets"]), row["papers"])
-            for field, row in self.rows().items()
+            (field, row["queries"], f"{100 * row['queries'] / total:.1f}", row["triplets"], row["papers"])
+            for field, row in found.items()
         ]
-        rows.append(("across fields", "", self.across_fields, percent(self.across_fields), ""))
-        rows.append(("all", len(self._queries), self.triplets, "100.0", ""))
-        return CountTable((name,), ("queries", "triplets", "%", "papers"), rows)
+        rows.append(("across fields", "", "", self.across_fields, ""))
+        rows.append(("all", len(self._queries), "", self.triplets, ""))
+        return CountTable((name,), ("queries", "%", "triplets", "papers"), rows)
 
     def to_json(self) -> dict[str, object]:
         """Return the table as JSON values."""
@@ -248,7 +247,6 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
             advice = "" if links else "; no paper has references: name a table of citations with --edges"
             raise InputError(f"no triplet of {len(whole.names):,} papers: {why}{advice}")
         write_json(out / REPORT, {"finished": False})
-        (out / "dev.jsonl").unlink(missing_ok=True)
         for name in (PAPERS_FILE, *draft.counts):
             (draft.path / name).replace(out / name)
     folder, papers, citations = ExampleFolder(out), len(whole.names), len(whole.graph.cited.others)
@@ -269,7 +267,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
         record=folder.write_manifest(REPORT, record | {"data": sources.provenance()}),
         dropped={"papers and citations": dropped, **by_part, "papers of tests": sources.excluded.dropped},
         read=[*sources.reader.report.files, *sources.excluded.report.files],
-        tables=[part.table.count_table(name) for name, part in parts.items()],
+        tables=[part.table.count_table(name) for name, part in parts.items() if part.rows],
         notes=[done],
     )
 
@@ -297,7 +295,7 @@ def _all_names(paper: Paper) -> list[str]:
 
 
 def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropReport) -> Iterator[tuple[str, TripletPart]]:
-    """Yield train, and dev unless its share is 0."""
+    """Yield train and dev, which is empty where its share is 0."""
 
     def part(corpus: CitationCorpus, rows: Sequence[int]) -> TripletPart:
         return TripletPart(corpus, rows, SampleReport(), DomainTable(corpus.fields))
@@ -308,8 +306,7 @@ def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropRepor
     else:
         train = whole.without(held_out, dropped)
         yield "train", part(train, range(len(train.names)))
-    if settings.dev:
-        yield "dev", part(whole, np.flatnonzero(held_out).tolist())
+    yield "dev", part(whole, np.flatnonzero(held_out).tolist())
 
 
 def _sample(

@@ -125,7 +125,7 @@ class ExampleSource(_Source):
         """Accept any model: every encoder reads texts."""
 
     def check_files(self, dev_count: int) -> None:
-        """Raise InputError for a dev file that is missing, broken or empty."""
+        """Raise InputError for a dev file that is missing, broken or without an example that fits."""
         self.dev_examples(dev_count)
 
     def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
@@ -139,12 +139,14 @@ class ExampleSource(_Source):
         self.test_papers = 0
 
     def dev_examples(self, count: int) -> list[Example]:
-        """Return sampled examples of the dev file in the file's order; none without such a file."""
+        """Return sampled examples of the dev file in the file's order; none without such a file, or of an empty one."""
         path = self.spec.dev
         if path is None:
             return []
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
+        if not path.stat().st_size:
+            return []
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
         examples = sample(filter(self.learner.fits, read), count, "dev")
         if not examples:

@@ -73,5 +73,12 @@ def test_the_table_of_a_sample():
     }
     assert (table.to_json()["queries"], table.triplets, table.across_fields) == (2, 3, 1)
     assert table.to_json()["papers"] == 4
+    shares = [row[:3] for row in table.count_table("train").rows]
+    assert shares == [
+        ("Art", 1, "50.0"),
+        (NO_FIELD, 1, "50.0"),
+        ("Physics", 0, "0.0"),
+        *[("across fields", "", ""), ("all", 2, "")],
+    ]
     table.add(0, (2,), ())  # the same query again
     assert (table.to_json()["queries"], table.triplets, table.rows()["Art"]["queries"]) == (2, 4, 1)

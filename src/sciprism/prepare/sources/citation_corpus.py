@@ -28,6 +28,7 @@ from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.sources.records import format_words, require_field
+from sciprism.prepare.sources.specter_pickles import is_specter_pickle, read_pickled_papers, read_specter_pickle
 from sciprism.seeding import random_fraction
 
 Rows = NDArray[np.int32]
@@ -272,13 +273,18 @@ def read_link_strengths(
 
 
 def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport) -> TripletRows:
-    """Return the triplets of a table query_paper_id, positive_id, negative_id, as SciNCL publishes them.
+    """Return the triplets of a table query_paper_id, positive_id, negative_id, as SciNCL's, or of SPECTER's pickle.
 
     rows: id -> row. Triplets with an unknown paper are counted and dropped.
     """
     triplets: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for where, row in data_root.located_records(path):
-        names = [as_id(require_field(row, key, where)) for key in ("query_paper_id", "positive_id", "negative_id")]
+    if is_specter_pickle(path):
+        listed = ([paper.id for paper in papers] for papers in read_specter_pickle(path))
+    else:
+        keys = ("query_paper_id", "positive_id", "negative_id")
+        rows_of_file = data_root.located_records(path)
+        listed = ([as_id(require_field(row, key, where)) for key in keys] for where, row in rows_of_file)
+    for names in listed:
         if all(name in rows for name in names):
             query, positive, negative = (rows[name] for name in names)
             triplets[query].append((positive, negative))
@@ -300,7 +306,7 @@ class PaperReader:
     dropped: DropReport = field(default_factory=DropReport)
 
     def read(self, path: Path, data_root: DataRoot, shards: Collection[int] = ()) -> Iterator[tuple[Paper, bool]]:
-        """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC.
+        """Yield the papers of a file of any format, an object keyed by id, SPECTER's pickle, or a folder of S2ORC.
 
         shards: of S2ORC, those whose papers are queries, () for all; each paper comes with whether it is.
         Raises InputError if one of them is missing.
@@ -316,6 +322,9 @@ class PaperReader:
                 yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
         elif is_keyed_json(path):
             papers = self._count(str(path), "keyed by id", read_keyed_papers(data_root, path))
+            yield from ((paper, True) for paper in papers)
+        elif is_specter_pickle(path):
+            papers = self._count(str(path), "SPECTER's triplets", read_pickled_papers(path))
             yield from ((paper, True) for paper in papers)
         else:
             yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
