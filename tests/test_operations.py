@@ -121,16 +121,3 @@ def test_work_takes_the_operations_of_the_baseline(work: str, tiny_model: Path) 
     message = f"operations.json has other numbers for {work!r}; now: {json.dumps(found)}"
     assert found["multiplications"] == baseline[work]["multiplications"], message
     assert all(count <= baseline[work]["numbers"].get(name, 0) for name, count in found["numbers"].items()), message
-
-
-def test_more_work_is_seen(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts that are padded to the longest of a batch have more multiplications."""
-    before = encode(tiny_model).products
-    padded = Encoder.tokenize
-
-    def pad(encoder: Encoder, texts: list[str]) -> list[list[int]]:
-        rows = padded(encoder, texts)
-        return [row + [0] * (max(map(len, rows)) - len(row)) for row in rows]
-
-    monkeypatch.setattr(Encoder, "tokenize", pad)
-    assert encode(tiny_model).products["32 x 64"] > before["32 x 64"]

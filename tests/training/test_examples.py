@@ -90,16 +90,6 @@ def test_each_positive_is_an_example_with_its_own_negative(tmp_path, whole):
     assert [p.id for p in batch[1].positives] == ["1", "0"]
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
-    def broken():
-        yield Example("a", (Paper(id="p", title="b"),))
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_examples(broken(), tmp_path / "a.jsonl")
-    assert not (tmp_path / "a.jsonl").exists()
-
-
 def test_errors_name_file_and_record(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + '{"question": 3}\n')
@@ -112,16 +102,6 @@ def test_errors_name_file_and_record(tmp_path):
 
 PAPER = Paper(id="p", title="Ice", abstract="Cold.")
 number = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53)
-
-
-def test_only_a_row_with_neither_positive_nor_answer_is_dropped():
-    row = to_row(Example(PAPER, ()))
-    assert from_row(row, query="paper", candidate="paper") is None
-    assert from_row({**row, "answers": None}, query="paper", candidate="paper") is None
-    assert from_row({**row, "answers": [0]}, query="paper", candidate="paper").answers == (0,)
-    assert from_row({**row, "answers": ["x"]}, query="paper", candidate="paper").positives == ()
-    kept = {key: value for key, value in row.items() if key != "answers"} | {"positive_ctxs": [{"title": "t"}]}
-    assert from_row(kept, query="paper", candidate="paper").answers == ()
 
 
 @pytest.mark.parametrize(

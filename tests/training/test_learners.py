@@ -275,22 +275,6 @@ def test_sources_of_several_kinds_in_one_step_add_up(encoder):
     torch.testing.assert_close(gradient, sum(part for _, part in alone), atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
-def test_heads_learn_and_are_scored(name, encoder):
-    """A few steps on three papers: the score, at best 1, gets there."""
-    learner = build_joint_step(encoder, {"name": name, "dropout": 0.0})
-    batch = batch_of(with_answers(name))
-    head = learner.learners[0]
-    optimizer = torch.optim.AdamW([*head.modules.parameters(), *encoder.model.parameters()], lr=0.01)
-    for _ in range(60):
-        encoder.model.train()
-        optimizer.zero_grad()
-        (loss,) = learner([(0, batch)], 1.0)
-        optimizer.step()
-    encoder.prepare()
-    assert loss < 0.1 and head.score(batch) == 1
-
-
 def test_a_head_standardizes_its_input(encoder):
     """Each direction less its mean over its deviation, of the first batches exactly."""
     examples = with_answers("regression")

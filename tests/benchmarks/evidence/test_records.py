@@ -229,19 +229,6 @@ def test_a_question_of_gains_and_losses(folder):
         assert found.verdict == found.answers["some of each"] == verdict
 
 
-def test_results_of_another_declaration_or_that_failed_do_not_count(folder):
-    result(folder, "a-0", "cranfield", [0.1, 0.2], key="other")
-    result(folder, "b-2", "cranfield", [0.1, 0.2], status="failed")
-    found = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
-    assert {f.seeds for f in found.findings} == {(1, 1)}  # only the pair of seeds 1 is whole
-
-
-def test_rows_over_other_items_are_refused(folder):
-    result(folder, "a-1", "npl", [0.1, 0.2])
-    with pytest.raises(InputError, match="other items"):
-        decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
-
-
 def test_a_record_comes_back_and_a_broken_one_is_named(folder):
     record = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
     path = write_record(folder, record)
