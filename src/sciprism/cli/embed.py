@@ -121,7 +121,7 @@ def merge(
 def _load_encoder(stored: StoredCollection, model: str) -> Encoder:
     from sciprism.uses.collection import load_encoder
 
-    return load_encoder(stored, model, precision=str(stored.manifest.encoder.options.get("precision", "float32")))
+    return load_encoder(stored, model)
 
 
 def _print_merge(output: Path, report: MergeReport) -> None:

@@ -250,7 +250,7 @@ def _print_pairs(title: str, pairs: Sequence[ExplainedPair]) -> None:
     echo(title)
     width = table_width()
     for pair in pairs:
-        score = f"{pair.pair.score:.4f}, rank {pair.rank} of {pair.considered}" if pair.pair else "no score"
+        score = f"{pair.score:.4f}, rank {pair.rank} of {pair.considered}" if pair.score is not None else "no score"
         name = f" ({pair.name})" if pair.name not in ("", pair.reviewer) else ""
         echo(f"    {pair.reviewer}{name}  {score}; has {pair.load} of {pair.most} submissions")
         for text in filter(None, (pair.absence, pair.reason)):

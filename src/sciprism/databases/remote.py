@@ -189,8 +189,7 @@ class RemoteCollection(Searchable):
     def encoder(self) -> Encoder:
         """Return the encoder that made the vectors; InputError where its fingerprint is another."""
         if self._encoder is None:
-            precision = str(self.record.encoder.options.get("precision", "float32"))
-            self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model, precision=precision)
+            self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model)
         return self._encoder
 
     def rank(  # noqa: D102

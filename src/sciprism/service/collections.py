@@ -101,7 +101,7 @@ def load_encoders(collections: ServedCollections, model: str = "") -> dict[str, 
     for served in collections.values():
         stored = served.open()
         if stored.manifest.encoder.fingerprint not in encoders:
-            encoder = load_encoder(stored, precision=str(stored.manifest.encoder.options.get("precision", "float32")))
+            encoder = load_encoder(stored)
             encoders[encoder.fingerprint] = encoder
     return encoders
 

@@ -37,28 +37,54 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.protocols import EncoderProtocol
 
 
-def load_encoder(stored: StoredCollection, model: str = "", *, precision: str = "float32") -> Encoder:
+def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     """Load the encoder that made a collection, from the folder `model` if it was moved; InputError for another."""
-    return load_recorded_encoder(stored.manifest.encoder, stored.folder, model, precision=precision)
+    return load_recorded_encoder(stored.manifest.encoder, stored.folder, model)
 
 
-def load_recorded_encoder(
-    made_by: EncoderRecord, place: object, model: str = "", *, precision: str = "float32"
-) -> Encoder:
-    """Load the encoder that made the vectors stored at a place, as `load_encoder`."""
+def load_recorded_encoder(made_by: EncoderRecord, place: object, model: str = "") -> Encoder:
+    """Load the encoder that made the vectors stored at a place, with its options, as `load_encoder`."""
     from sciprism.encoders.encoder import Encoder
 
-    pooling = cast("str | None", made_by.options.get("pooling"))
-    max_length = cast("int | None", made_by.options.get("max_length"))
+    names = ("pooling", "max_length", "precision")
+    options: dict[str, Any] = {name: made_by.options[name] for name in names if name in made_by.options}
     try:
-        encoder = Encoder.load(model or made_by.name, pooling=pooling, max_length=max_length, precision=precision)
+        encoder = Encoder.load(model or made_by.name, **options)
     except InputError as error:
         hint = "" if model else f" ({place} was made with it; say where it is now with --model)"
         raise InputError(f"{error}{hint}") from error
     made_by.check(encoder, place)
     return encoder
+
+
+def find_encoder(model: Encoder | EncoderProtocol | str, collections: Sequence[StoredCollection] = ()) -> Encoder:
+    """Return a given or named encoder, else that of some collections, else the one that ships.
+
+    Raises InputError where it is not the one that made their vectors.
+    """
+    from sciprism.encoders.encoder import Encoder
+
+    if isinstance(model, str):
+        return load_encoder(collections[0], model) if collections else Encoder.load(model or None)
+    for stored in collections[:1]:
+        stored.check_encoder(model)
+    return cast("Encoder", model)
+
+
+def check_same_space(collections: Sequence[StoredCollection]) -> None:
+    """Raise InputError where the vectors of papers of two collections do not compare."""
+    spaces = [choose_paper_space(stored) for stored in collections]
+    for other, space in zip(collections[1:], spaces[1:], strict=True):
+        first, second = collections[0].manifest.encoder, other.manifest.encoder
+        if (first.fingerprint, spaces[0]) != (second.fingerprint, space):
+            raise InputError(
+                f"{collections[0].folder} has vectors of {first.name} (fingerprint {first.fingerprint}, space "
+                f"{spaces[0]}), {other.folder} of {second.name} (fingerprint {second.fingerprint}, space {space}); "
+                "they do not compare: embed one of them again with the other's model, or name its file of papers"
+            )
 
 
 def load_query_encoder(stored: StoredCollection, model: str = "") -> Encoder:
@@ -170,8 +196,7 @@ class Collection(Searchable):
     def encoder(self) -> Encoder:
         """Return the encoder that made the vectors."""
         if self._encoder is None:
-            precision = str(self.stored.manifest.encoder.options.get("precision", "float32"))
-            self._encoder = load_encoder(self.stored, self._model, precision=precision)
+            self._encoder = load_encoder(self.stored, self._model)
         return self._encoder
 
     def vectors(self, format: str = "") -> Floats:

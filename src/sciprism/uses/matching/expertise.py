@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_rows
-from sciprism.errors import InputError
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
-from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.search import choose_paper_space
 
@@ -29,64 +27,25 @@ PAPERS = 2048  # papers of reviewers in one matrix product, about
 NEAREST = 2  # papers of a reviewer that explain a pair
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredVectors:
-    """Vectors of collections of one encoder. first: shows which; rows: (title, abstract) -> row of vectors."""
-
-    first: StoredCollection
-    rows: dict[tuple[str, str], int]
-    vectors: Floats
-
-
-def open_vectors(paths: Iterable[Path]) -> StoredVectors | None:
-    """Return the vectors of those paths that are collections, None of none.
-
-    Raises InputError where two collections were made by different encoders: their vectors do not compare.
-    """
-    opened = [StoredCollection.open(path) for path in paths if is_collection(path)]
-    if not opened:
-        return None
-    first = opened[0]
-    for other in opened[1:]:
-        if other.manifest.encoder.fingerprint != first.manifest.encoder.fingerprint:
-            raise InputError(
-                f"{first.folder} was made by {first.manifest.encoder.name}, {other.folder} by "
-                f"{other.manifest.encoder.name}: their vectors do not compare; embed one of them again"
-            )
-    rows: dict[tuple[str, str], int] = {}
-    parts: list[Floats] = []
-    for collection in opened:
-        start = sum(map(len, parts))
-        papers = [paper for part in iterate_papers(collection) for paper in part]
-        for row, paper in enumerate(papers, start):
-            rows.setdefault((paper.title, paper.abstract), row)
-        parts += iterate_vectors(collection, choose_paper_space(collection))
-    return StoredVectors(first, rows, np.concatenate(parts))
-
-
-def load_match_encoder(encoder: EncoderProtocol | str | None, stored: StoredVectors | None) -> EncoderProtocol:
-    """Return the given or named encoder, else that of the collections, else the default.
-
-    Raises InputError where it is not the one that made the vectors of the collections.
-    """
-    from sciprism.encoders.encoder import Encoder
-
-    if encoder is None or isinstance(encoder, str):
-        return load_encoder(stored.first, encoder or "") if stored is not None else Encoder.load(encoder or None)
-    if stored is not None and encoder.fingerprint != stored.first.manifest.encoder.fingerprint:
-        raise InputError(f"{stored.first.folder} holds vectors of another encoder")
-    return encoder
+def read_vectors(collections: Sequence[StoredCollection]) -> dict[tuple[str, str], Floats]:
+    """Return title and abstract of each paper of some collections -> its vector."""
+    known: dict[tuple[str, str], Floats] = {}
+    for stored in collections:
+        vectors = chain.from_iterable(iterate_vectors(stored, choose_paper_space(stored)))
+        for paper, vector in zip(chain.from_iterable(iterate_papers(stored)), vectors, strict=True):
+            known.setdefault((paper.title, paper.abstract), vector)
+    return known
 
 
 def encode_papers(
     encoder: EncoderProtocol,
     parts: Mapping[str, Sequence[Paper]],
-    stored: StoredVectors | None = None,
+    known: Mapping[tuple[str, str], Floats] = MappingProxyType({}),
     progress: Progress = show_nothing,
 ) -> dict[str, Floats]:
     """Return the vectors of several lists of papers, for proximity.
 
-    Those of collections are read, known texts come from the cache on disk, others are encoded.
+    Those of known texts (`read_vectors`) and of the cache on disk are taken, others are encoded.
     """
     from sciprism.encoders.cached_encoder import CachedEncoder
 
@@ -94,14 +53,11 @@ def encode_papers(
     vectors_by_part = {}
     for name, papers in parts.items():
         cached.watch(progress, f"encoding {name}", "papers")
-        known = {} if stored is None else stored.rows
-        rows: Rows = np.array([known.get((paper.title, paper.abstract), -1) for paper in papers], np.int64)
-        vectors = np.empty((len(papers), encoder.dim), np.float32)
-        if stored is not None:
-            vectors[rows >= 0] = stored.vectors[rows[rows >= 0]]
-        if new := np.flatnonzero(rows < 0).tolist():
-            vectors[new] = cached.encode([papers[row] for row in new], format="proximity", role="paper")
-        vectors_by_part[name] = vectors
+        stored = [known.get((paper.title, paper.abstract)) for paper in papers]
+        new = [paper for paper, vector in zip(papers, stored, strict=True) if vector is None]
+        encoded = iter(cached.encode(new, format="proximity", role="paper"))
+        vectors = [next(encoded) if vector is None else vector for vector in stored]
+        vectors_by_part[name] = np.array(vectors, np.float32).reshape(len(papers), encoder.dim)
     return vectors_by_part
 
 

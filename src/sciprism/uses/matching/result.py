@@ -66,17 +66,20 @@ class AssignedPair:
     @property
     def reason(self) -> str:
         """Return why, for a person: "wrote “A” (2019, 0.83); “B” (0.80); bid 1"."""
-        near = "; ".join(
-            f"“{near.title}” ({f'{near.year}, ' if near.year else ''}{near.cosine:.2f})" for near in self.papers
-        )
-        parts = [f"wrote {near}" if near else "", f"bid {self.bid:g}" if self.bid else "", *self.notes]
-        return "; ".join(filter(None, parts)) or "no paper of the reviewer is known"
+        return describe_reason(self.papers, self.bid, self.notes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the pair as JSON values."""
         values = {name: getattr(self, name) for name in ("paper", "title", "reviewer", "score", "bid", "reason")}
         probability = {} if self.probability is None else {"probability": round(self.probability, 4)}
         return {**values, "papers": list(map(asdict, self.papers)), **probability}
+
+
+def describe_reason(papers: Sequence[ReviewerPaper], bid: float, notes: Sequence[str]) -> str:
+    """Return why a reviewer has a submission: the nearest papers, the bid, and notes such as "locked"."""
+    near = "; ".join(f"“{near.title}” ({f'{near.year}, ' if near.year else ''}{near.cosine:.2f})" for near in papers)
+    parts = [f"wrote {near}" if near else "", f"bid {bid:g}" if bid else "", *notes]
+    return "; ".join(filter(None, parts)) or "no paper of the reviewer is known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,56 +332,48 @@ def _round(value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPair:
-    """A pair, assigned or not. pair: None where it was not considered; rank: of `considered` by value, from 1.
+    """A pair, assigned or not. score: None where it was not considered; rank: of `considered` by value, from 1.
 
-    load, most: submissions of the reviewer, with those of earlier rounds. absence: why it is not assigned, "" if it is.
+    load, most: submissions of the reviewer, with those of earlier rounds. reason: why they fit, the nearest papers
+    where they were stored, and the bid. absence: why it is not assigned, "" if it is.
     """
 
     reviewer: str
     name: str
-    pair: AssignedPair | None
+    score: float | None
+    bid: float
     rank: int
     considered: int
     load: int
     most: int
+    reason: str
     absence: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Return why they fit: the reviewer's nearest papers, where they were stored, and the bid."""
-        if self.pair is None or not (self.pair.papers or self.pair.bid or self.pair.notes):
-            return ""
-        return self.pair.reason
 
     def to_json(self) -> dict[str, Any]:
         """Return the pair as JSON values."""
-        scored = {"score": self.pair.score, "bid": self.pair.bid, "rank": self.rank} if self.pair else {}
-        counts = {"considered": self.considered, "load": self.load, "most": self.most}
-        texts = {"reason": self.reason, "absence": self.absence}
-        return {"reviewer": self.reviewer, "name": self.name, **scored, **counts, **texts}
+        unknown = () if self.score is not None else ("score", "bid", "rank")
+        return {name: value for name, value in asdict(self).items() if name not in unknown}
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSubmission:
-    """A submission with its reviewers, the next candidates, and who may not review it, with the reason."""
+    """A submission with its reviewers, the next candidates, and who may not review it, with the reason.
+
+    mean: of score and bid of its pairs.
+    """
 
     id: str
     title: str
+    mean: float
     assigned: list[ExplainedPair]
     following: list[ExplainedPair]
     forbidden: dict[str, str]
 
-    @property
-    def mean(self) -> float:
-        """Return the mean value (score and bid) of its pairs."""
-        return float(np.mean([pair.pair.value for pair in self.assigned if pair.pair] or [0.0]))
-
     def to_json(self) -> dict[str, Any]:
         """Return the submission as JSON values."""
-        pairs = {"assigned": self.assigned, "next": self.following}
-        listed = {kind: [pair.to_json() for pair in some] for kind, some in pairs.items()}
+        assigned, following = ([pair.to_json() for pair in some] for some in (self.assigned, self.following))
         head = {"submission": self.id, "title": self.title, "mean": round(self.mean, 6)}
-        return {**head, **listed, "forbidden": self.forbidden}
+        return {**head, "assigned": assigned, "next": following, "forbidden": self.forbidden}
 
 
 class FinishedAssignment:
@@ -436,9 +431,11 @@ class FinishedAssignment:
         following = [pair["reviewer"] for pair in self._stored[row]["next"]]
         ranked = [*following, *(number for number in self._scores[row] if number not in following)]
         free = [n for n in ranked if n not in self.assigned[row] and n not in self._forbidden[row]]
+        values = [self._value(row, number) for number in self.assigned[row] if number in self._scores[row]]
         return ExplainedSubmission(
             id=self.submissions[row],
             title=self.title(row),
+            mean=float(np.mean(values or [0.0])),
             assigned=[self.explain_pair(row, number) for number in self.assigned[row]],
             following=[self.explain_pair(row, number) for number in free[:NEXT]],
             forbidden={self.reviewers[n]: reason for n, reason in self._forbidden[row].items()},
@@ -447,26 +444,20 @@ class FinishedAssignment:
     def explain_pair(self, row: int, number: int) -> ExplainedPair:
         """Explain why a reviewer has a submission, or why not."""
         person, scores, entry = self.people[number], self._scores[row], self._stored[row]
-        pair = None
-        if number in scores:
-            stored = (pair for kind in ("assigned", "next") for pair in entry[kind])
-            near: dict[str, Any] = next((pair for pair in stored if pair["reviewer"] == number), {"papers": []})
-            pair = AssignedPair(
-                paper=self.submissions[row],
-                title=entry["title"],
-                reviewer=self.reviewers[number],
-                **dict(zip(("score", "bid", "value"), scores[number], strict=True)),
-                papers=tuple(ReviewerPaper(**paper) for paper in near["papers"]),
-                notes=tuple(near.get("notes", ())),
-            )
+        score, bid, value = scores.get(number, (None, 0.0, 0.0))
+        stored = (pair for kind in ("assigned", "next") for pair in entry[kind] if pair["reviewer"] == number)
+        near: dict[str, Any] = next(stored, {"papers": []})
+        papers, notes = [ReviewerPaper(**paper) for paper in near["papers"]], near.get("notes", ())
         explained = ExplainedPair(
             reviewer=person["id"],
             name=person["name"],
-            pair=pair,
-            rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if pair else 0,
+            score=score,
+            bid=bid,
+            rank=0 if score is None else 1 + sum(other > value for *_, other in scores.values()),
             considered=entry["considered"],
             load=len(self.loads[number]) + person["earlier"],
             most=person["most"] + person["earlier"],
+            reason=describe_reason(papers, bid, notes) if score is not None and (papers or bid or notes) else "",
         )
         if number in self.assigned[row]:
             return explained
@@ -481,11 +472,11 @@ class FinishedAssignment:
             return f"may not review it: {reason}"
         values = {other: self._value(row, other) for other in self.assigned[row]}
         lowest = min(values, key=lambda other: values[other], default=-1)
-        if explained.pair is None:
+        if explained.score is None:
             scores = [scores[2] for scores in self._scores[row].values()]
             least = f" (lowest {min(scores):.4f})" if scores else ""
             return f"is not among the {len(scores):,} best of {explained.considered:,} reviewers considered{least}"
-        value = explained.pair.value
+        value = self._value(row, number)
         if values and value <= values[lowest]:
             return f"is below its reviewers, the lowest of whom is {self.reviewers[lowest]} ({values[lowest]:.4f})"
         gain = f"would gain {value - values[lowest]:.4f} over {self.reviewers[lowest]}, but " if values else ""

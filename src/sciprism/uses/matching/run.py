@@ -17,6 +17,9 @@ from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport
 from sciprism.papers.records import Paper
 from sciprism.progress import Progress, show_nothing
+from sciprism.store import StoredCollection
+from sciprism.store.manifest import is_collection
+from sciprism.uses.collection import check_same_space, find_encoder
 from sciprism.uses.matching.assignment import AssignmentTask, GroupMinimum, PairScores, Requirements, solve_assignment
 from sciprism.uses.matching.conflicts import (
     ConflictInput,
@@ -29,8 +32,7 @@ from sciprism.uses.matching.expertise import (
     ExpertiseScorer,
     build_profiles,
     encode_papers,
-    load_match_encoder,
-    open_vectors,
+    read_vectors,
 )
 from sciprism.uses.matching.result import Matching, build_audit, build_details, describe_pairs
 from sciprism.uses.matching.reviewers import (
@@ -103,11 +105,12 @@ def match(
                 f"none of {len(people):,} reviewers has a paper, so there is nothing to score by; name papers with "
                 "--reviewer-papers, or scores with --scores"
             )
-        stored = open_vectors([*paths, *files.reviewer_papers])
-        encoder = load_match_encoder(encoder, stored)
+        stored = [StoredCollection.open(path) for path in (*paths, *files.reviewer_papers) if is_collection(path)]
+        check_same_space(stored)
+        encoder = find_encoder(encoder or "", stored)
         own, profiles = build_profiles(people, year=year, half_life=settings.half_life)
         parts = {"submissions": papers, "reviewers' papers": own}
-        submitted, vectors = encode_papers(encoder, parts, stored, progress).values()
+        submitted, vectors = encode_papers(encoder, parts, read_vectors(stored), progress).values()
         scorer = ExpertiseScorer(submitted, vectors, profiles, parse_scoring(settings.scoring))
         scores = PairScores(scorer.score_all(progress), explain=partial(scorer.find_nearest, own))
         versions = described["counts"]["papers of reviewers"] - sum(len(profile.rows) for profile in profiles)

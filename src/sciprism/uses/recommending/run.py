@@ -28,7 +28,7 @@ from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import PaperIndex
-from sciprism.uses.collection import Collection, load_encoder
+from sciprism.uses.collection import Collection, check_same_space, find_encoder
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.results import (
     NEAR_COPY,
@@ -193,53 +193,24 @@ class SharedSpace:
         self._encoder: Encoder | CachedEncoder | None = None
         self.model = collections[0].manifest.encoder.name if collections else ""
         self.encoded = 0
-        for other in collections[1:]:
-            _check_same_space(collections[0], other)
-        if collections and not isinstance(model, str):
-            collections[0].check_encoder(model)
+        check_same_space(collections)
+        if not isinstance(model, str):
+            find_encoder(model, collections)
 
     def encode(self, papers: Sequence[Paper]) -> Floats:
         """Return the vectors of papers, (n, d)."""
-        if self._encoder is None:
-            self._encoder = self._open_encoder()
-        self.encoded += len(papers)
-        return self._encoder.encode(papers, format=self._format, role="paper")
-
-    @property
-    def _format(self) -> Format:
-        if not self._collections:
-            return "proximity"
-        stored = self._collections[0]
-        return cast("Format", stored.manifest.spaces[choose_paper_space(stored)].formats[0])
-
-    def _open_encoder(self) -> Encoder | CachedEncoder:
         from sciprism.encoders.cached_encoder import CachedEncoder
-        from sciprism.encoders.encoder import Encoder
 
-        if not isinstance(self._model, str):
-            self.model = self._model.name
-            return self._model
-        if self._collections:
-            stored = self._collections[0]
-            precision = str(stored.manifest.encoder.options.get("precision", "float32"))
-            encoder = load_encoder(stored, self._model, precision=precision)
-        else:
-            encoder = Encoder.load(self._model or None)
-        if self._format not in encoder.formats:
-            raise InputError(f"{encoder.name} has no format {self._format!r}; it has {', '.join(encoder.formats)}")
-        self.model = encoder.name
-        return CachedEncoder(encoder) if isinstance(encoder, Encoder) else encoder
-
-
-def _check_same_space(one: StoredCollection, other: StoredCollection) -> None:
-    first, second = one.manifest.encoder, other.manifest.encoder
-    spaces = choose_paper_space(one), choose_paper_space(other)
-    if (first.fingerprint, spaces[0]) != (second.fingerprint, spaces[1]):
-        raise InputError(
-            f"{one.folder} has vectors of {first.name} (fingerprint {first.fingerprint}, space {spaces[0]}), "
-            f"{other.folder} of {second.name} (fingerprint {second.fingerprint}, space {spaces[1]}); they do not "
-            "compare: embed one of them again with the other's model, or name its file of papers"
-        )
+        spaces = [stored.manifest.spaces[choose_paper_space(stored)] for stored in self._collections]
+        format = cast("Format", spaces[0].formats[0] if spaces else "proximity")
+        if self._encoder is None:
+            encoder = find_encoder(self._model, self._collections)
+            if format not in encoder.formats:
+                raise InputError(f"{encoder.name} has no format {format!r}; it has {', '.join(encoder.formats)}")
+            self.model = encoder.name
+            self._encoder = CachedEncoder(encoder) if isinstance(self._model, str) else encoder
+        self.encoded += len(papers)
+        return self._encoder.encode(papers, format=format, role="paper")
 
 
 EXPONENT = 1.5

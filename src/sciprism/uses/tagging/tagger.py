@@ -28,7 +28,7 @@ from sciprism.papers.records import Label, Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.uses.calibration import Calibration
-from sciprism.uses.collection import load_encoder
+from sciprism.uses.collection import find_encoder
 from sciprism.uses.tagging.evidence import (
     DIRECTIONS,
     FEATURES,
@@ -514,15 +514,8 @@ def tag(
 
 def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequence[StoredCollection] = ()) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of a collection, or the default."""
-    from sciprism.encoders.encoder import Encoder
-
     trained = read_facts(tagger)["encoder"] if tagger is not None else None
-    if isinstance(model, Encoder):
-        encoder = model
-    elif trained is None and collections:
-        encoder = load_encoder(collections[0], model)
-    else:
-        encoder = Encoder.load(model or (trained["name"] if trained is not None else None))
+    encoder = find_encoder(model, collections) if trained is None else find_encoder(model or trained["name"])
     vectors = TagVectors(encoder)
     if trained is not None and any(trained.get(name) != vectors.facts[name] for name in ("fingerprint", "space")):
         raise InputError(
