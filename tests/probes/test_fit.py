@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
 from sciprism.errors import InputError
-from sciprism.probes import fit, fit_probes, fit_subsets, grid
+from sciprism.probes import fit, fit_probes
 
 LOSSES = ("squared_hinge", "hinge", "epsilon_insensitive")
 
@@ -136,7 +136,7 @@ def test_columns_costs_and_rows_are_kept_apart(loss) -> None:
     features = rows(numbers, 1300, 6)
     targets = np.stack([wanted(loss, numbers, features) for _ in range(3)], axis=1)
     costs, chosen = [0.01, 1.0, 3.0], np.arange(0, 1300, 2)
-    together = fit(features, targets, loss=loss, cost=costs, intercept=True, rows=chosen)
+    together = fit(features[chosen], targets[chosen], loss=loss, cost=costs, intercept=True)
     for column, cost in enumerate(costs):
         mine = targets[chosen, column]
         least, _ = ours(loss, features[chosen], mine, cost, True)
@@ -154,26 +154,6 @@ def test_a_row_with_target_0_is_left_out(loss) -> None:
     least, _ = ours(loss, features[20:], targets[20:], 1.0, True)
     value = objective(loss, features[20:], targets[20:], found.vectors[0], found.intercepts[0], 1.0)
     assert value == pytest.approx(least, rel=2e-4)
-
-
-@pytest.mark.parametrize("few", [1, 512], ids=["one by one", "stacked"])
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_subsets_give_what_fit_gives(loss, intercept, few, monkeypatch) -> None:
-    monkeypatch.setattr(grid, "MAX_STACKED_ROWS", few)
-    numbers = np.random.default_rng(3)
-    features = rows(numbers, 200, 30)
-    targets = np.stack([wanted(loss, numbers, features) for _ in range(2)], axis=1)
-    subsets = [numbers.permutation(200)[:size] for size in (12, 40, 7)]
-    found = fit_subsets(features, targets, subsets, loss=loss, cost=10.0, intercept=intercept)
-    assert found.vectors.shape == (3, 2, 30) and (found.gaps <= 1e-4).all()
-    for i, subset in enumerate(subsets):
-        here, mine = features[subset], targets[subset]
-        alone = fit(here, mine, loss=loss, cost=10.0, intercept=intercept)
-        for k in range(2):
-            value = objective(loss, here, mine[:, k], found.vectors[i, k], found.intercepts[i, k], 10.0)
-            least = objective(loss, here, mine[:, k], alone.vectors[k], alone.intercepts[k], 10.0)
-            assert value == pytest.approx(least, rel=2e-4)
 
 
 def test_worked_by_hand() -> None:
@@ -225,6 +205,4 @@ def test_wrong_input_is_told() -> None:
     with pytest.raises(InputError, match="C is 0"):
         fit(features, signs, loss="hinge", cost=0, intercept=False)
     with pytest.raises(InputError, match="no rows"):
-        fit(features, signs, rows=np.arange(0), **same)
-    with pytest.raises(InputError, match="a subset has no rows"):
-        fit_subsets(features, signs, [np.arange(0)], **same)
+        fit(features[:0], signs[:0], **same)

@@ -1,7 +1,7 @@
 """Linear probes: support vector machines and regressions on frozen vectors, many problems at once."""
 
 from sciprism.probes.features import Probe
-from sciprism.probes.grid import GridSearchResult, ProbeSettings, fit, fit_probes, fit_subsets, grid_search
+from sciprism.probes.grid import GridSearchResult, ProbeSettings, fit, fit_probes, grid_search
 from sciprism.probes.solver import LossName, Weights
 
 __all__ = [
@@ -12,6 +12,5 @@ __all__ = [
     "Weights",
     "fit",
     "fit_probes",
-    "fit_subsets",
     "grid_search",
 ]

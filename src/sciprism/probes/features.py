@@ -53,41 +53,13 @@ class SharedRows:
         self.features = features
         self.transposed = features.T.contiguous()
 
-    def scores(self, weights: Tensor, chosen: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    def scores(self, weights: Tensor) -> Tensor:
         """Multiply with weights (p, r) -> (p, n)."""
         return row_products(weights, self.features)
 
-    def combine(self, duals: Tensor, chosen: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    def combine(self, duals: Tensor) -> Tensor:
         """Add up the rows weighted by duals (p, n) -> (p, r)."""
         return row_products(duals, self.transposed)
-
-    def keep(self, remaining: Tensor) -> SharedRows:  # noqa: ARG002
-        """Return the same rows."""
-        return self
-
-
-class PerProblemRows:
-    """Rows (p, n, r), different for each problem: for many problems of a few rows each."""
-
-    def __init__(self, features: Tensor) -> None:
-        self.features = features
-
-    def scores(self, weights: Tensor, chosen: Tensor | None = None) -> Tensor:
-        """Multiply with weights (p, r) -> (p, n); chosen: the problems (p,) that the weights belong to."""
-        features = self.features if chosen is None else self.features[chosen]
-        return (features @ weights[:, :, None])[:, :, 0]
-
-    def combine(self, duals: Tensor, chosen: Tensor | None = None) -> Tensor:
-        """Add up the rows weighted by duals (p, n) -> (p, r); chosen: their problems (p,)."""
-        features = self.features if chosen is None else self.features[chosen]
-        return (duals[:, None, :] @ features)[:, 0, :]
-
-    def keep(self, remaining: Tensor) -> PerProblemRows:
-        """Return the rows of the problems that are True in a mask (p,)."""
-        return PerProblemRows(self.features[remaining])
-
-
-FeatureRows = SharedRows | PerProblemRows
 
 
 def row_products(left: Tensor, right: Tensor) -> Tensor:
@@ -143,28 +115,18 @@ def principal_axes(features: Tensor) -> tuple[Tensor, Tensor]:
     r is the smaller of d and n; if it is n, negligible axes are zero.
     """
     count, width = features.shape
-    if count < width:
-        back, values = row_space(features)
-        return (features.T.double() @ back).to(features.dtype), values.to(features.dtype)
+    if count < width:  # X^T M are the axes, M being the eigenvectors of X X^T, each divided by the root of its value
+        wide = features.double()
+        values, vectors = torch.linalg.eigh(wide @ wide.T)
+        sound = values > NEGLIGIBLE * values[-1].clamp_min(1e-300)
+        axes = wide.T @ (vectors * torch.where(sound, values.rsqrt(), 0))
+        return axes.to(features.dtype), torch.where(sound, values, 0).to(features.dtype)
     gram = torch.zeros(width, width, dtype=torch.double)
     for block in torch.split(features, GRAM_BLOCK):
         columns = block.T.contiguous()
         gram += row_products(columns, columns)
     values, axes = torch.linalg.eigh(gram)
     return axes.to(features.dtype), values.clamp_min(0).to(features.dtype)
-
-
-def row_space(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a matrix M (..., n, n) and eigenvalues (..., n) of rows X (..., n, d), in double precision.
-
-    X^T M are the axes of `principal_axes`. The rotated rows, X X^T M, are M with each column times its
-    eigenvalue. Negligible eigenvalues and their columns are 0.
-    """
-    wide = features.double()
-    values, vectors = torch.linalg.eigh(wide @ wide.mT)
-    sound = values > NEGLIGIBLE * values[..., -1:].clamp_min(1e-300)
-    scale = torch.where(sound, values.rsqrt(), 0)
-    return vectors * scale[..., None, :], torch.where(sound, values, 0)
 
 
 TargetKind = Literal["classes", "labels", "values"]

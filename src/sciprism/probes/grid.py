@@ -21,20 +21,14 @@ from sciprism.parallel import map_threads
 from sciprism.probes.solver import (
     LOSSES,
     TOLERANCE,
-    Descent,
     LossName,
-    ProbeLoss,
     Problems,
-    SlackBlock,
     Solver,
     Weights,
-    split_intercept,
 )
 
 SolverName = Literal["exact", "published", "intercept", "sklearn"]
-MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
 SUBSET_TOLERANCE = 1e-7  # few rows leave many papers near a tie, which scikit-learn's solution decides
-MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,86 +265,21 @@ def fit(
     loss: LossName,
     cost: float | Sequence[float],
     intercept: bool,
-    rows: Integers | None = None,
     tolerance: float = TOLERANCE,
 ) -> Weights:
     """Fit one probe per column of targets (n, k) on features (n, d) -> weights of k problems.
 
     targets: +-1 (0: the problem ignores the row) for the hinge losses, real numbers for
-    "epsilon_insensitive". cost: liblinear's C, one or one per column. rows: train on these only. Every
-    problem ends at a relative duality gap below tolerance, or at the limit of double precision; see `gaps`.
+    "epsilon_insensitive". cost: liblinear's C, one or one per column. Every problem ends at a relative duality gap
+    below tolerance, or at the limit of double precision; see `gaps`.
     """
     features, signs = inputs.check_features(features), check_targets(targets, loss, len(features))
-    if rows is not None:
-        features, signs = features[rows], signs[rows]
     if not len(features):
         raise InputError("no rows to fit a probe on; give at least one")
     columns = torch.from_numpy(signs.T.copy())
     count = len(columns)
     problems = Problems(columns, torch.arange(count), check_costs(cost, count), held_out=torch.full((count,), -1))
     return Solver(features, intercept=intercept, problems=count).solve(problems, LOSSES[loss], tolerance)
-
-
-def fit_subsets(
-    features: Floats,
-    targets: Floats,
-    subsets: Sequence[Integers],
-    *,
-    loss: LossName,
-    cost: float,
-    intercept: bool,
-) -> Weights:
-    """Fit one probe per subset (row numbers) and column of targets (n, k) -> weights of (s, k) problems.
-
-    Small subsets, as few-shot protocols sample them, are solved together.
-    """
-    features, signs = inputs.check_features(features), check_targets(targets, loss, len(features))
-    if not subsets or not all(map(len, subsets)):
-        raise InputError("a subset has no rows to fit a probe on; give at least one subset, each of one row or more")
-    longest, count = max(map(len, subsets)), signs.shape[1]
-    if longest <= MAX_STACKED_ROWS:
-        share = longest * max(features.shape[1], longest * count)
-        size = max(1, min(MAX_STACKED // share, -(-len(subsets) // torch.get_num_threads())))
-        groups = [subsets[start : start + size] for start in range(0, len(subsets), size)]
-        parts = map_threads(lambda group: _fit_stacked(features, signs, group, LOSSES[loss], cost, intercept), groups)
-        names = ("vectors", "intercepts", "gaps")
-        whole = Weights(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-    else:
-        zeros = np.zeros((len(subsets), count))
-        vectors = np.zeros((*zeros.shape, features.shape[1]))
-        whole = Weights(vectors, zeros, np.full_like(zeros, np.inf))
-    for i in np.flatnonzero((whole.gaps > SUBSET_TOLERANCE).any(axis=1)):
-        one = fit(
-            features, signs, loss=loss, cost=cost, intercept=intercept, rows=subsets[int(i)], tolerance=SUBSET_TOLERANCE
-        )
-        whole.vectors[i], whole.intercepts[i], whole.gaps[i] = one.vectors, one.intercepts, one.gaps
-    return whole
-
-
-def _fit_stacked(
-    features: Floats,
-    targets: Floats,
-    subsets: Sequence[Integers],
-    loss: ProbeLoss,
-    cost: float,
-    intercept: bool,
-) -> Weights:
-    """Solve subsets together; shorter ones are padded with zero rows, which change nothing."""
-    count = targets.shape[1]
-    longest = max(map(len, subsets))
-    rows = torch.zeros(len(subsets), longest, features.shape[1] + intercept)
-    columns = torch.zeros(len(subsets), count, longest, dtype=torch.double)
-    for i, subset in enumerate(subsets):
-        rows[i, : len(subset)] = inputs.add_constant_column(features[subset], intercept)
-        columns[i, :, : len(subset)] = torch.from_numpy(targets[subset].T.copy())
-    back, spectrum = inputs.row_space(rows)
-    rotated = (back * spectrum[:, None, :]).double().repeat_interleave(count, 0)
-    start = torch.zeros(len(rotated), longest, dtype=torch.double)
-    block = SlackBlock(loss, inputs.PerProblemRows(rotated), torch.arange(len(rotated)), columns.flatten(0, 1), start)
-    spectra, costs = spectrum.double().repeat_interleave(count, 0), check_costs(cost, len(rotated))
-    solution = Descent(loss, [block], start, costs=costs, spectrum=spectra, rows=longest).solve(SUBSET_TOLERANCE)
-    whole = (solution.weights.view(len(subsets), count, -1).double() @ back.mT) @ rows.double()
-    return split_intercept(whole.flatten(0, 1), solution.gaps, intercept).shaped(len(subsets), count)
 
 
 def check_costs(cost: float | Sequence[float], count: int) -> Tensor:
@@ -390,6 +319,11 @@ def fit_probes(
     rows = inputs.check_features(features)
     checked = inputs.read_targets(targets, len(rows), LOSSES[loss].margins)
     columns = np.ascontiguousarray(checked.columns.T)
-    weights = fit_subsets(rows, columns, subsets, loss=loss, cost=cost, intercept=intercept)
-    fitted = enumerate(zip(weights.vectors, weights.intercepts, subsets, strict=True))
-    return [inputs.build_probe(checked, *parts, f"subset {number}") for number, parts in fitted]
+
+    def fit_one(number: int) -> inputs.Probe:
+        some = subsets[number]
+        options: dict[str, Any] = {"loss": loss, "cost": cost, "intercept": intercept, "tolerance": SUBSET_TOLERANCE}
+        weights = fit(rows[some], columns[some], **options)
+        return inputs.build_probe(checked, weights.vectors, weights.intercepts, some, f"subset {number}")
+
+    return map_threads(fit_one, range(len(subsets)))

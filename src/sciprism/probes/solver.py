@@ -30,7 +30,7 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.parallel import map_threads
-from sciprism.probes.features import FeatureRows, PrincipalBasis, add_constant_column
+from sciprism.probes.features import PrincipalBasis, SharedRows, add_constant_column
 
 MAX_ITERATIONS = 2000
 PATIENCE = 150  # iterations without a gap smaller by a tenth after which a problem ends: its precision is exhausted
@@ -91,7 +91,7 @@ class SlackBlock:
     core's cache for the next steps.
     """
 
-    def __init__(self, loss: ProbeLoss, rows: FeatureRows, members: Tensor, targets: Tensor, weights: Tensor) -> None:
+    def __init__(self, loss: ProbeLoss, rows: SharedRows, members: Tensor, targets: Tensor, weights: Tensor) -> None:
         self.loss, self.rows, self.members = loss, rows, members
         self.signs = targets if loss.margins else None
         self.slack = targets.abs() if loss.margins else targets.clone()
@@ -130,7 +130,6 @@ class SlackBlock:
         the rows' part of the duality gap; the number of rows where the loss is curved; sum of y b x, (p, r).
         """
         members, slack, centre, _ = self._select(chosen)
-        selected = None if chosen is None else torch.nonzero(chosen[self.members])[:, 0]
         duals = self.loss.duals(slack, widths[members], centre)
         value = self.loss.value(slack)
         slack_gap = torch.zeros(len(members), dtype=torch.double)
@@ -138,8 +137,8 @@ class SlackBlock:
             slack_gap = torch.addcmul(value, slack, duals, value=-1).sum(1).double()
         curved_rows = self.loss.is_curved(duals).sum(1).double()
         if self.signs is not None:
-            duals *= self.signs if selected is None else self.signs[selected]
-        return members, value.sum(1).double(), slack_gap, curved_rows, self.rows.combine(duals, selected)
+            duals *= self.signs if chosen is None else self.signs[chosen[self.members]]
+        return members, value.sum(1).double(), slack_gap, curved_rows, self.rows.combine(duals)
 
     def recentre(self, widths: Tensor, chosen: Tensor) -> None:
         """Set the centres of the chosen problems, a mask (all problems,), to their current b."""
@@ -151,7 +150,6 @@ class SlackBlock:
         """Drop the problems that are False in a mask (all problems,), and renumber the others."""
         selected = remaining[self.members]
         self.members = (torch.cumsum(remaining, 0) - 1)[self.members[selected]]
-        self.rows = self.rows.keep(selected)
         self.slack, self.step = self.slack[selected], self.step[:0]
         self.signs = None if self.signs is None else self.signs[selected]
         self.centre = None if self.centre is None else self.centre[selected]
@@ -209,7 +207,7 @@ class Descent:
     """The state of one batch of problems with one loss; its tensors have one row per problem.
 
     weights (p, r): the start; the blocks' slacks must belong to them. costs (p,): C.
-    spectrum: eigenvalues of the sum of x x^T over all rows, (r,) or (p, r); features must be in the
+    spectrum: eigenvalues of the sum of x x^T over all rows, (r,); features must be in the
     eigenvectors' coordinates. rows: number of rows of the spectrum. `widths` (p,): of the rounded corners.
     """
 
@@ -283,8 +281,7 @@ class Descent:
             block.keep(remaining)
         self.history.keep(remaining)
         for name, value in list(vars(self).items()):
-            shared = name == "curvatures" and value.ndim == 1
-            if isinstance(value, Tensor) and not shared:
+            if isinstance(value, Tensor) and name != "curvatures":
                 setattr(self, name, value[remaining])
 
     def _rounding(self, chosen: Tensor) -> Tensor:

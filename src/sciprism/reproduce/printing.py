@@ -57,22 +57,21 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         yield "After +-: the standard error over seeds. Changes are of the error, 100 - score."
     if filled.table.form == "runs":
         yield "In brackets: the standard deviation over runs; *: more than two from the baseline row."
-    if any(filled.times):
+    if any(row.times for row in filled.rows):
         yield TIMES
     yield from _list_data(filled)
     if departures := filled.suite.describe_departures():
         yield departures
-    for row, models in zip(filled.table.rows, filled.models, strict=True):
-        if models:
-            remark = filled.suite.remarks.get(row.model, "")
-            yield f"{row.name}: {'; '.join(filter(None, (', '.join(models), remark)))}."
-    for row, untrained in zip(filled.table.rows, filled.untrained, strict=True):
-        for name, stage in untrained.items():
-            yield f"{row.name}, {name}: {describe_untrained(stage)}."
-    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
-        for column, cell in zip(filled.columns, cells, strict=True):
+    for row in filled.rows:
+        if row.models:
+            remark = filled.suite.remarks.get(row.row.model, "")
+            yield f"{row.row.name}: {'; '.join(filter(None, (', '.join(row.models), remark)))}."
+    for row in filled.rows:
+        yield from (f"{row.row.name}, {name}: {describe_untrained(stage)}." for name, stage in row.untrained.items())
+    for row in filled.rows:
+        for column, cell in zip(filled.columns, row.cells, strict=True):
             if cell.remark or cell.status == "failed":
-                yield f"{row.name}, {column.name}: {cell.remark or cell.status}"
+                yield f"{row.row.name}, {column.name}: {cell.remark or cell.status}"
 
 
 def _list_data(filled: FilledTable) -> Iterator[str]:
@@ -88,8 +87,8 @@ def _list_data(filled: FilledTable) -> Iterator[str]:
         return
     yield "Columns marked (published) are the paper's numbers."
     yield from table.notes
-    columns = zip(_find_published_columns(filled), zip(*filled.cells, strict=True), strict=True)
-    gaps = {cell.gap for shown, cells in columns if shown for cell in cells}
+    published = _find_published_columns(filled)
+    gaps = {cell.gap for row in filled.rows for cell, shown in zip(row.cells, published, strict=True) if shown}
     if "unreadable" in gaps:
         yield "unreadable: the paper prints a number, which its text as we have it lacks."
     if "not printed" in gaps:
@@ -105,16 +104,14 @@ def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
         "columns": [column.name for column in filled.columns],
         "rows": [
             {
-                "name": row.name,
-                "models": list(models),
-                "untrained": dict(untrained),
-                "against": row.against,
-                "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, cells, strict=True)},
-                "seconds": dict(times),
+                "name": row.row.name,
+                "models": list(row.models),
+                "untrained": dict(row.untrained),
+                "against": row.row.against,
+                "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, row.cells, strict=True)},
+                "seconds": dict(row.times),
             }
-            for row, models, untrained, cells, times in zip(
-                filled.table.rows, filled.models, filled.untrained, filled.cells, filled.times, strict=True
-            )
+            for row in filled.rows
         ],
         "notes": list(list_notes(filled)),
     }
@@ -144,23 +141,26 @@ def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
     for name, both in zip(names, published, strict=True):
         heads += [name, f"{name} (published)"] if both else [name]
     rows = []
-    for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True):
-        line = [row.name, str(len(models) or "")]
-        for cell, both in zip(cells, published, strict=True):
+    for row in filled.rows:
+        line = [row.row.name, str(len(row.models) or "")]
+        for cell, both in zip(row.cells, published, strict=True):
             line.append(_format_cell(cell, filled.table.form))
             if both:
                 line.append(_format_published(cell, filled.table.form))
         rows.append(tuple(line))
     yield TextTable(title, tuple(heads), tuple(rows))
-    if not relative and any(cell.above for row in filled.cells for cell in row):
+    if not relative and any(cell.above for row in filled.rows for cell in row.cells):
         what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
         differences = (
-            (row.name, row.against, *(format_percent(c.above, signed=True) if c.above else "-" for c in cells))
-            for row, cells in zip(filled.table.rows, filled.cells, strict=True)
-            if row.against
+            (
+                *(row.row.name, row.row.against),
+                *(format_percent(c.above, signed=True) if c.above else "-" for c in row.cells),
+            )
+            for row in filled.rows
+            if row.row.against
         )
         yield TextTable(f"{title}: {what}", ("", "against", *names), tuple(differences))
-    if any(filled.times):
+    if any(row.times for row in filled.rows):
         yield TextTable(f"{title}: seconds", *_build_seconds(filled))
 
 
@@ -168,7 +168,7 @@ def _find_published_columns(filled: FilledTable) -> list[bool]:
     """Return whether the paper prints numbers for each column."""
     return [
         any(cell.published is not None or cell.gap == "unreadable" for cell in cells)
-        for cells in zip(*filled.cells, strict=True)
+        for cells in zip(*(row.cells for row in filled.rows), strict=True)
     ]
 
 
@@ -177,13 +177,13 @@ def _build_seconds(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[st
     heads = ("", "search of", *TIME_PARTS, *(["per query (published)"] if published else []))
     rows = [
         (
-            row.name,
+            row.row.name,
             task,
             *(f"{s:.4g}" if isinstance(s := seconds[part], float) else str(s) for part in TIME_PARTS),
-            *([f"{published[row.name]:g}" if row.name in published else ""] if published else []),
+            *([f"{published[row.row.name]:g}" if row.row.name in published else ""] if published else []),
         )
-        for row, times in zip(filled.table.rows, filled.times, strict=True)
-        for task, seconds in times.items()
+        for row in filled.rows
+        for task, seconds in row.times.items()
     ]
     return heads, tuple(rows)
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -123,10 +124,8 @@ def read_model_names(words: Iterable[str], models: Mapping[str, TableModel]) -> 
 def _read_model_file(path: Path) -> dict[str, list[str]]:
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"the file of models {path} is missing") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from None
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"the file of models {path}: {error}") from None
     names_by_key = {}
     for key, value in rows.items():
         names = [value] if isinstance(value, str) else value
@@ -214,25 +213,33 @@ SearchTimes = Mapping[str, Mapping[str, Any]]  # task -> the seconds of its sear
 
 
 @dataclass(frozen=True, slots=True)
-class FilledTable:
-    """A table with its numbers.
+class FilledRow:
+    """A row with its numbers, one cell for each column.
 
-    models: each row's system names. times: each row's search times. untrained: each row's systems whose model is
-    the start of its training -> the stage.
+    models: the names of its systems. times: of its searches. untrained: the systems whose model is the start of its
+    training -> the stage.
     """
+
+    row: ModelRow
+    models: tuple[str, ...]
+    cells: tuple[TableCell, ...]
+    times: SearchTimes
+    untrained: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FilledTable:
+    """A table with its numbers."""
 
     table: PaperTable
     suite: GroupedSuite
     columns: tuple[TableColumn, ...]
-    models: tuple[tuple[str, ...], ...]
-    cells: tuple[tuple[TableCell, ...], ...]
-    times: tuple[SearchTimes, ...] = ()
-    untrained: tuple[Mapping[str, str], ...] = ()
+    rows: tuple[FilledRow, ...]
 
     @property
     def failed(self) -> bool:
         """Return whether a task failed."""
-        return any(cell.status == "failed" for row in self.cells for cell in row)
+        return any(cell.status == "failed" for row in self.rows for cell in row.cells)
 
 
 def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()) -> PaperTable:
@@ -415,37 +422,26 @@ def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow],
     def sample(row: ModelRow, column: TableColumn) -> ScoreSample | str:
         if not row.model:
             return "published only"
-        folders = {
-            task: [folder_name(name, row.encoded_format) for name in task_names]
-            for task, task_names in systems[row.name].items()
-        }
-        return scores.sample(column.scores, lambda task: folders[task], row.variant, column.weights)
+
+        def list_folders(task: str) -> list[str]:
+            return [folder_name(name, row.encoded_format) for name in systems[row.name][task]]
+
+        return scores.sample(column.scores, list_folders, row.variant, column.weights)
 
     samples = {row.name: [sample(row, column) for column in plan.columns] for row in plan.table.rows}
-    cells = []
+    rows = []
     for row in plan.table.rows:
         bases = samples[row.against] if row.against else [""] * len(plan.columns)
         published = find_published(plan.table, row) if plan.suite.original else None
-        cells.append(
-            tuple(
-                _add_published(_build_cell(score, base, plan.table, scores), published, column.published_names)
-                for score, base, column in zip(samples[row.name], bases, plan.columns, strict=True)
-            )
+        cells = tuple(
+            _add_published(_build_cell(score, base, plan.table, scores), published, column.published_names)
+            for score, base, column in zip(samples[row.name], bases, plan.columns, strict=True)
         )
-    models = tuple(
-        tuple(dict.fromkeys(name for task_names in systems[row.name].values() for name in task_names))
-        for row in plan.table.rows
-    )
-    times = tuple(_collect_times(plan, row, systems[row.name], scores) for row in plan.table.rows)
-    untrained = tuple(
-        {
-            name: stage
-            for name in names
-            if (stage := find_untrained_stage(scores.folder, folder_name(name, row.encoded_format)))
-        }
-        for row, names in zip(plan.table.rows, models, strict=True)
-    )
-    return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times, untrained)
+        models = tuple(dict.fromkeys(chain.from_iterable(systems[row.name].values())))
+        stages = {name: find_untrained_stage(scores.folder, folder_name(name, row.encoded_format)) for name in models}
+        untrained = {name: stage for name, stage in stages.items() if stage}
+        rows.append(FilledRow(row, models, cells, _collect_times(plan, row, systems[row.name], scores), untrained))
+    return FilledTable(plan.table, plan.suite, plan.columns, tuple(rows))
 
 
 def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: SuiteScores) -> SearchTimes:
@@ -468,14 +464,10 @@ def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperT
     cell = TableCell(status="done", found=estimate_mean(score))
     if isinstance(base, str):
         return cell
-    marked = table.form == "runs" and are_apart(score.seeds, base.seeds)
-    if table.form == "errors":
-        above = scores.contrast(to_error(score), to_error(base), relative=True)
-    else:
-        above = scores.contrast(score, base, relative=table.form == "relative")
-    if isinstance(above, str):
-        return replace(cell, remark=above, marked=marked)
-    return replace(cell, above=above, marked=marked)
+    sides = (to_error(score), to_error(base)) if table.form == "errors" else (score, base)
+    above = scores.contrast(*sides, relative=table.form in ("errors", "relative"))
+    said: dict[str, Any] = {"remark": above} if isinstance(above, str) else {"above": above}
+    return replace(cell, **said, marked=table.form == "runs" and are_apart(score.seeds, base.seeds))
 
 
 def find_published(table: PaperTable, row: ModelRow) -> Published | None:
