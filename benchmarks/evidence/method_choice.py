@@ -43,12 +43,12 @@ def format_choice(results: Path, picture: Path) -> str:
     if "backbone" not in keys or len(keys) == 1:
         return ""
     filled = read_table(paper, TABLE, paper.suites["open"], keys, folder)
-    if not any(cell.above for cells in filled.cells for cell in cells):
+    if not any(cell.above for row in filled.rows for cell in row.cells):
         return ""
     arms = ContrastEvaluator(paper, paper.suites["open"], folder)
     costs = [read_costs(results / "formats.json", {COST_OF.get(key, key) for key in keys}, what) for what in COSTS]
     rows, quality, tested, names = [], {}, {}, {}
-    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+    for row, cells in ((filled_row.row, filled_row.cells) for filled_row in filled.rows):
         arm = next(arms.judge_arms(row.model), None)
         paid = [found[COST_OF.get(row.model, row.model)] for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name

@@ -74,9 +74,9 @@ def test_a_table_of_runs(tiny_model, tmp_path):
         "micro",
         "macro",
     ]
-    a, b, c, micro, macro = (cell.found.value for cell in filled.cells[0])
+    a, b, c, micro, macro = (cell.found.value for cell in filled.rows[0].cells)
     assert micro == pytest.approx((a + b + c) / 3) and macro == pytest.approx(((a + b) / 2 + c) / 2)
-    assert all(cell.found.seeds == (2,) for cells in filled.cells for cell in cells)
+    assert all(cell.found.seeds == (2,) for cells in [row.cells for row in filled.rows] for cell in cells)
     assert {path.name for path in Path(tmp_path / "results").iterdir() if path.is_dir()} == {
         "short",
         "short--seed-1",
@@ -85,6 +85,6 @@ def test_a_table_of_runs(tiny_model, tmp_path):
     }
     page = format_table(filled, "Table 5")
     assert "In brackets: the standard deviation over runs" in page
-    cell = filled.cells[0][0].found
+    cell = filled.rows[0].cells[0].found
     assert f"{100 * cell.value:.2f} ({100 * cell.spread:.2f})" in page
     assert table_to_json(filled, "Table 5")["rows"][0]["cells"]["macro"]["found"]["seeds"] == (2,)

@@ -25,7 +25,7 @@ from sciprism.service.uploads import REVIEW, describe_items, find_item, find_wor
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.matching.expertise import encode_papers, open_vectors
+from sciprism.uses.matching.expertise import encode_papers, read_vectors
 from sciprism.uses.screening.session import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, Screening, read_decisions
 
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
@@ -53,7 +53,7 @@ class Desk:
         self.review = read_document(item.folder / REVIEW)
 
         def encode(papers: list[Paper]) -> Floats:
-            encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), open_vectors([stored.folder])
+            encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), read_vectors([stored])
             return encode_papers(encoder, {"records": papers}, vectors)["records"]
 
         papers = [*chain.from_iterable(iterate_papers(stored))]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-LineResults = Sequence[tuple[model.ReportLine, list[model.LineResult]]]  # lines with the result of each system
+LineCells = Sequence[tuple[model.ReportLine, list[model.ReportCell]]]  # lines with the cell of each system
 
 
 def build_notes(
-    systems: Sequence[model.SystemResults], baseline: int, results: LineResults, rows: Sequence[model.ReportRow]
+    systems: Sequence[model.SystemResults], baseline: int, results: LineCells, rows: Sequence[model.ReportRow]
 ) -> list[str]:
     """Return the notes under the tables, the method first."""
     return [
@@ -67,7 +67,7 @@ def build_notes(
     ]
 
 
-def collect_remarks(suites: Mapping[str, Suite], results: LineResults) -> dict[str, str]:
+def collect_remarks(suites: Mapping[str, Suite], results: LineCells) -> dict[str, str]:
     """Return what declarations say about the data: of each suite with results, then of its tasks."""
     remarks: dict[str, str] = {}
     for line, _ in results:
@@ -169,7 +169,7 @@ def _other_sizes(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     )
 
 
-def _not_comparable(systems: Sequence[model.SystemResults], results: LineResults) -> Iterator[str]:
+def _not_comparable(systems: Sequence[model.SystemResults], results: LineCells) -> Iterator[str]:
     remarks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line, some in results:
         for system, result in zip(systems, some, strict=True):
@@ -237,14 +237,14 @@ def build_report(
             suites[name] = whole.select_view(view)
     ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
     resampler, rows = model.Resampler(), list[model.ReportRow]()
-    all_results: list[tuple[model.ReportLine, list[model.LineResult]]] = []
+    all_results: list[tuple[model.ReportLine, list[model.ReportCell]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
         tasks_of_suite = [task for task in tasks if task[0] == suite]
         lines = [line for task in tasks_of_suite for line in model.build_lines(task, ordered, declared.get(task))]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
         view = suites[suite].name.partition("/")[2] if suite in suites else ""
         counted = [(line, some) for line, some in results if line.counted]
-        rows += [_task_row(line, some, some[baseline]) for line, some in results]
+        rows += [_task_row(line, some) for line, some in results]
         rows += [
             replace(_average_row(average, counted, systems, baseline), view=view)
             for average in model.build_averages(tasks_of_suite, lines, suites.get(suite))
@@ -260,7 +260,7 @@ def build_report(
     )
 
 
-def _published_scores(suite: Suite, rows: Sequence[model.ReportRow], results: LineResults) -> tuple[Published, ...]:
+def _published_scores(suite: Suite, rows: Sequence[model.ReportRow], results: LineCells) -> tuple[Published, ...]:
     """Return the published rows with the scores that compare: of tasks as declared now, of averages without a gap."""
     declared = {line.task for line, _ in results if line.declared and line.declared.key == line.result.key}
     columns = {
@@ -276,26 +276,28 @@ def _published_scores(suite: Suite, rows: Sequence[model.ReportRow], results: Li
 
 def _score_systems(
     line: model.ReportLine, systems: Sequence[model.SystemResults], baseline: int, resampler: model.Resampler
-) -> list[model.LineResult]:
+) -> list[model.ReportCell]:
     comparable = [_select_comparable(line, system) for system in systems]
-    line_results = []
-    for i, (system, (runs, remark)) in enumerate(zip(systems, comparable, strict=True)):
-        status = system.status(line.task)
-        if status != "done" or not runs:
-            line_results.append(model.LineResult("not comparable" if remark else status, remark=remark))
-            continue
-        score = model.score_line(line, runs, resampler)
-        if isnan(score.value):  # such as a correlation with a constant
-            line_results.append(model.LineResult("undefined", remark=remark))
-            continue
-        result = model.LineResult("done", score, remark=remark)
-        testable = i != baseline and runs[0].folder is not None  # without items there is no test
-        base_runs = comparable[baseline][0]
-        if testable and base_runs and systems[baseline].status(line.task) == "done":
-            result.difference, reason = model.compare_line(line, runs, base_runs, resampler)
-            result.remark = "; ".join(filter(None, (remark, reason)))
-        line_results.append(result)
-    return line_results
+    scores = [
+        model.score_line(line, runs, resampler) if runs and system.status(line.task) == "done" else None
+        for system, (runs, _) in zip(systems, comparable, strict=True)
+    ]
+    base, base_runs = scores[baseline], comparable[baseline][0]
+    cells = []
+    for i, (system, score, (runs, remark)) in enumerate(zip(systems, scores, comparable, strict=True)):
+        if score is None:
+            status = "not comparable" if remark else system.status(line.task)
+            cells.append(model.ReportCell(status=status, remark=remark))
+        elif isnan(score.value):  # such as a correlation with a constant
+            cells.append(model.ReportCell(status="undefined", remark=remark))
+        else:
+            samples, reason = None, ""
+            if i != baseline and base and runs[0].folder is not None:  # without items there is no test
+                samples, reason = model.compare_line(line, runs, base_runs, resampler)
+            difference = model.Difference.build(samples, score, base) if samples else None
+            remark = "; ".join(filter(None, (remark, reason)))
+            cells.append(model.ReportCell(status="done", score=score, difference=difference, remark=remark))
+    return cells
 
 
 def _select_comparable(line: model.ReportLine, system: model.SystemResults) -> tuple[list[model.StoredResult], str]:
@@ -305,7 +307,7 @@ def _select_comparable(line: model.ReportLine, system: model.SystemResults) -> t
     return [run for run, reason in runs if not reason], "; ".join(reasons)
 
 
-def _task_row(line: model.ReportLine, results: Sequence[model.LineResult], base: model.LineResult) -> model.ReportRow:
+def _task_row(line: model.ReportLine, cells: Sequence[model.ReportCell]) -> model.ReportRow:
     return model.ReportRow(
         name=line.name,
         kind="task" if line.counted else "part",
@@ -314,21 +316,12 @@ def _task_row(line: model.ReportLine, results: Sequence[model.LineResult], base:
         metric=", ".join(line.metrics),
         format=line.result.format,
         group=line.result.group,
-        cells=tuple(_cell(result, base.score) for result in results),
-    )
-
-
-def _cell(result: model.LineResult, base: model.SampledScore | None) -> model.ReportCell:
-    score, samples = result.score, result.difference
-    return model.ReportCell(
-        status=result.status,
-        score=model.to_score(score) if score else None,
-        difference=model.to_difference(samples, score, base) if samples and score else None,
+        cells=tuple(cells),
     )
 
 
 def _average_row(
-    average: model.ReportAverage, counted: LineResults, systems: Sequence[model.SystemResults], baseline: int
+    average: model.ReportAverage, counted: LineCells, systems: Sequence[model.SystemResults], baseline: int
 ) -> model.ReportRow:
     """Average the tasks that all systems have; systems that do not serve some, or have none, get none."""
     inside = [(line, results) for line, results in counted if line.task in average.tasks]
@@ -339,7 +332,7 @@ def _average_row(
         for task in average.tasks
     }
     lacking = {task: f"{task[1]} ({reason})" for task, reason in reasons.items() if reason}
-    groups: dict[str, list[list[model.LineResult]]] = {}
+    groups: dict[str, list[list[model.ReportCell]]] = {}
     for line, results in inside if members else ():
         if line.task not in lacking:
             groups.setdefault(line.result.group if average.by_group else "", []).append(results)
@@ -363,7 +356,7 @@ def _average_row(
 
 
 def _explain_lacking(
-    results: Sequence[list[model.LineResult]], systems: Sequence[model.SystemResults], members: Sequence[int]
+    results: Sequence[list[model.ReportCell]], systems: Sequence[model.SystemResults], members: Sequence[int]
 ) -> str:
     """Return which systems lack a task and why, "" if none does."""
     if not results:
@@ -377,15 +370,16 @@ def _explain_lacking(
 
 
 def _average_cell(
-    groups: Sequence[Sequence[model.LineResult]], score: model.SampledScore | None, base: model.SampledScore | None
+    groups: Sequence[Sequence[model.ReportCell]], score: model.Score | None, base: model.Score | None
 ) -> model.ReportCell:
     """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
     if score is None:
         return model.ReportCell(status="left out")
-    differences = [[result.difference for result in results if result.difference] for results in groups]
-    paired = base is not None and all(r.difference for results in groups for r in results if r.score)
-    difference = mean_samples([mean_samples(some) for some in differences]) if paired else None
-    return _cell(model.LineResult("done", score, difference), base)
+    if base is None or not all(cell.difference for cells in groups for cell in cells if cell.score):
+        return model.ReportCell(status="done", score=score)
+    differences = [[cell.difference.samples for cell in cells if cell.difference] for cells in groups]
+    samples = mean_samples([mean_samples(some) for some in differences])
+    return model.ReportCell(status="done", score=score, difference=model.Difference.build(samples, score, base))
 
 
 def _correct_p_values(rows: Sequence[model.ReportRow]) -> list[model.ReportRow]:

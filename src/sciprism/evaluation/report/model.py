@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -234,6 +234,7 @@ class Score:
     """A number in natural units with its 95% interval, None where its items are missing.
 
     n: items behind it, of an average those of all its tasks; seeds: runs averaged; sd: over seeds (n - 1).
+    samples: its values on resampled items, None without items; by_seed: its values in the runs.
     """
 
     value: float
@@ -242,6 +243,30 @@ class Score:
     n: int = 0
     seeds: int = 1
     sd: float | None = None
+    samples: intervals.Samples | None = field(default=None, repr=False)
+    by_seed: Mapping[int, float] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        value: float,
+        samples: intervals.Samples | None,
+        by_seed: Mapping[int, float],
+        n: int,
+        stored: intervals.Limits | None = None,
+    ) -> Score:
+        """Return a score with its interval. stored: the interval of the result, where items are missing."""
+        low, high = (intervals.score_interval(samples) if samples else stored) or (math.nan, math.nan)
+        return cls(
+            value=value,
+            low=None if math.isnan(low) else low,
+            high=None if math.isnan(high) else high,
+            n=n,
+            seeds=max(len(by_seed), 1),
+            sd=float(np.std([*by_seed.values()], ddof=1)) if len(by_seed) > 1 else None,
+            samples=samples,
+            by_seed=by_seed,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +274,7 @@ class Difference:
     """A score minus the baseline's: 95% interval, p, and p after Holm's correction over the report.
 
     p < 0.05 if and only if the interval excludes 0 (`evaluation.intervals`).
-    apart: the means over seeds differ by more than two standard deviations.
+    apart: the means over seeds differ by more than two standard deviations. samples: its values on resampled items.
     """
 
     value: float
@@ -258,6 +283,15 @@ class Difference:
     p: float
     corrected: float | None = None
     apart: bool = False
+    samples: intervals.Samples = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def build(cls, samples: intervals.Samples, score: Score, base: Score | None) -> Difference:
+        """Return a difference with interval, two-sided p, and whether the scores differ beyond their seeds."""
+        difference = intervals.sample_difference(samples)
+        low, high = difference.interval()
+        apart = base is not None and are_apart([*score.by_seed.values()], [*base.by_seed.values()])
+        return cls(value=difference.value, low=low, high=high, p=difference.p, apart=apart, samples=samples)
 
     @property
     def marked(self) -> bool:
@@ -269,26 +303,31 @@ class Difference:
         """Return whether the difference is significant among all of the report: two asterisks."""
         return self.marked and self.corrected is not None and self.corrected < LEVEL
 
-    def to_json(self) -> dict[str, Any]:
-        """Return numbers and marks as JSON values."""
-        return asdict(self) | {"marked": self.marked, "marked_among_all": self.marked_among_all}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCell:
     """One system at one row.
 
     status: done, failed, not here, not served, not run, not comparable, undefined (the metric has no value), or "left
-    out" (of an average).
+    out" (of an average). remark: why runs or items cannot be compared.
     """
 
     status: str
     score: Score | None = None
     difference: Difference | None = None
+    remark: str = field(default="", repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the cell as JSON values."""
-        return asdict(self) | {"difference": self.difference.to_json() if self.difference else None}
+        tested = self.difference
+        marks = {"marked": tested.marked, "marked_among_all": tested.marked_among_all} if tested else {}
+        score, difference = (_list_shown(part) if part else None for part in (self.score, tested))
+        return {"status": self.status, "score": score, "difference": difference and difference | marks}
+
+
+def _list_shown(part: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that a report shows."""
+    return {item.name: getattr(part, item.name) for item in fields(part) if item.repr}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,7 +389,7 @@ class Report:
             "baseline": self.systems[self.baseline],
             "systems": list(self.systems),
             "rows": [
-                asdict(row)
+                _list_shown(row)
                 | {"incomplete": row.incomplete, "title": row.title}
                 | {"cells": dict(zip(self.systems, (cell.to_json() for cell in row.cells), strict=True))}
                 for row in self.rows
@@ -364,39 +403,12 @@ class Report:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampledScore:
-    """A value on resampled items; samples is None where the items are missing.
-
-    stored: the interval of the result, where the number is one metric of one run.
-    """
-
-    value: float
-    samples: intervals.Samples | None
-    by_seed: Mapping[int, float] = field(default_factory=dict)
-    n: int = 0
-    stored: intervals.Limits | None = None
-
-
-@dataclass(slots=True)
-class LineResult:
-    """The score of one system at one line, and its difference to the baseline.
-
-    status: "done", or why there is no score (`ReportCell.status`). remark: why runs or items cannot be compared.
-    """
-
-    status: str
-    score: SampledScore | None = None
-    difference: intervals.Samples | None = None
-    remark: str = ""
-
-
-def score_line(line: ReportLine, runs: Sequence[StoredResult], resampler: Resampler) -> SampledScore:
+def score_line(line: ReportLine, runs: Sequence[StoredResult], resampler: Resampler) -> Score:
     """Return a line's score for one system, the mean over its seeds."""
     values = [line.value(run) for run in runs]
     measures = [run.result.metrics[name] for run in runs for name in line.metrics]
     only = measures[0] if len(measures) == 1 else None
-    return SampledScore(
+    return Score.build(
         value=float(np.mean(values)),
         samples=resampler.mean([(run, name) for run in runs for name in line.metrics]),
         by_seed={run.result.seed: value for run, value in zip(runs, values, strict=True)},
@@ -405,11 +417,11 @@ def score_line(line: ReportLine, runs: Sequence[StoredResult], resampler: Resamp
     )
 
 
-def average_scores(scores: Sequence[SampledScore]) -> SampledScore:
+def average_scores(scores: Sequence[Score]) -> Score:
     """Return the mean of the scores of several lines."""
     samples = [score.samples for score in scores if score.samples is not None]
     seeds = set(scores[0].by_seed).intersection(*(score.by_seed for score in scores))
-    return SampledScore(
+    return Score.build(
         value=float(np.mean([score.value for score in scores])),
         samples=intervals.mean_samples(samples) if len(samples) == len(scores) else None,
         by_seed={s: float(np.mean([score.by_seed[s] for score in scores])) for s in sorted(seeds)},
@@ -435,28 +447,6 @@ def compare_line(
     if any(np.isnan(sample.draws).all() for sample in difference.values()):
         return None, "no resample of the items has a value"
     return difference, ""
-
-
-def to_score(score: SampledScore) -> Score:
-    """Return a score as a cell shows it."""
-    low, high = (intervals.score_interval(score.samples) if score.samples else score.stored) or (math.nan, math.nan)
-    values = list(score.by_seed.values())
-    return Score(
-        value=score.value,
-        low=None if math.isnan(low) else low,
-        high=None if math.isnan(high) else high,
-        n=score.n,
-        seeds=max(len(values), 1),
-        sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-    )
-
-
-def to_difference(samples: intervals.Samples, score: SampledScore, base: SampledScore | None) -> Difference:
-    """Return a difference with interval, two-sided p, and whether the scores differ beyond their seeds."""
-    difference = intervals.sample_difference(samples)
-    low, high = difference.interval()
-    apart = base is not None and are_apart([*score.by_seed.values()], [*base.by_seed.values()])
-    return Difference(value=difference.value, low=low, high=high, p=difference.p, apart=apart)
 
 
 def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> bool:
