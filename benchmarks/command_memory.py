@@ -2,13 +2,11 @@
 
 The papers are those of `scale.py papers`, or any JSON Lines files. Each command runs in a separate process. `anonymous`
 is the memory that the process needs; `resident` counts pages of mapped files too, which the system takes back when
-others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. The processor's
-seconds (the clock's in older files) grow as the number of papers to the power `growth exponents`, from one size to the
-next; `--growth` computes them of a file that is there. Run from the repository root:
+others need them. The steps of a size are stored when it ends. The processor's seconds grow as the number of papers to
+the power `growth exponents`, from one size to the next. Run from the repository root:
 
     python benchmarks/command_memory.py PAPERS FOLDER --sizes 10000 100000 -o results/command_memory.json
     python benchmarks/command_memory.py PAPERS FOLDER --evaluate -o results/evaluate_growth.json
-    python benchmarks/command_memory.py --growth results/command_memory.json
 """
 
 from __future__ import annotations
@@ -147,8 +145,8 @@ def growth(sizes: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
     for small, large in pairwise(sorted(sizes, key=int)):
         for name in sizes[large].keys() & sizes[small].keys():
             pair = sizes[small][name], sizes[large][name]
-            clock = "processor seconds" if all("processor seconds" in facts for facts in pair) else "seconds"
-            exponent = round(math.log(pair[1][clock] / pair[0][clock]) / math.log(int(large) / int(small)), 2)
+            ratio = pair[1]["processor seconds"] / pair[0]["processor seconds"]
+            exponent = round(math.log(ratio) / math.log(int(large) / int(small)), 2)
             found.setdefault(name, {})[f"{int(small):,} to {int(large):,}"] = exponent
     return dict(sorted(found.items()))
 
@@ -156,19 +154,12 @@ def growth(sizes: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Measure each size."""
     parser = build_parser(__doc__)
-    parser.add_argument("papers", type=Path, nargs="?")
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--growth", type=Path, help="a result file, whose growth exponents are computed")
+    parser.add_argument("papers", type=Path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--evaluate", action="store_true", help="measure the scoring of a task instead")
     parser.add_argument("--made", type=Path, help="a collection of all papers, for the largest size")
     options = parser.parse_args()
-    if options.growth:
-        result = json.loads(options.growth.read_text(encoding="utf-8"))
-        write_result(options.growth, result | {"growth exponents": growth(result["sizes"])})
-        return
-    if options.papers is None or options.folder is None:
-        parser.error("name the papers and a folder")
     result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "bm25s"), sizes={})
     for size in options.sizes:
         folder = options.folder / str(size)

@@ -3,22 +3,16 @@
 The shipped weights were estimated on these reviews, so those estimated on the other three are measured too.
 
     SCIPRISM_DATA=... python benchmarks/dedupe.py -o results/dedupe.json
-    python benchmarks/dedupe.py --records 100000 -o results/dedupe_scale.json
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import random
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import accumulate, combinations
+from itertools import combinations
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -27,11 +21,11 @@ from rapidfuzz.fuzz import token_sort_ratio
 from rapidfuzz.process import cdist
 from scipy.optimize import minimize
 
-from measurement import build_parser, peak_memory_mb, provenance, write_result
+from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalize_words
-from sciprism.uses.deduplication import WEIGHTS, cite, compare, dedupe, find_candidates, weigh
+from sciprism.uses.deduplication import WEIGHTS, cite, compare, dedupe, find_candidates
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}
@@ -39,15 +33,13 @@ POSITIVE |= {"first and most"}
 NEGATIVE = {"differs", "none", "far", "2 apart", "0.5", "0.7", "0.8", "generic"}
 FREE = {("title", "0.9"), ("title", "more words"), ("abstract", "0.7"), ("journal", "part")}
 PENALTY, SHARE = 1.0, 0.7  # of the distance from this share of the log likelihood ratios
-PROBABILITIES = (0.01, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99)  # between the bins of the reliability curve
 SHARED_ID = 6.0  # at least; supplements of conferences share a DOI, so that a title that differs still decides
 
 
 def load(data: Path) -> tuple[list[Paper], list[str], list[str]]:
     """Return the records, and of each its collection and the cluster of its paper."""
     path = data / FOLDER / "records.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+    rows = read_json_lines(path)
     return (
         list(read_papers(str(path))),
         [row["collection"] for row in rows],
@@ -108,40 +100,28 @@ def fit(levels: Sequence[Mapping[str, str]], same: NDArray[np.bool_]) -> dict[st
     return weights
 
 
-def score(groups: Iterable[Sequence[int]], clusters: Sequence[str], titles: Sequence[str]) -> dict[str, Any]:
+def score(groups: Iterable[Sequence[int]], clusters: Sequence[str]) -> dict[str, Any]:
     """Return counts of pairs and records of one library.
 
     wrongly_removed: records merged with one of another paper, of each group all but the largest cluster's papers: such
-    a paper is lost, as a reader of the merged file sees one record for both. hard: duplicates whose titles differ, and
-    other papers of equal title, by how many of these pairs are decided rightly.
+    a paper is lost, as a reader of the merged file sees one record for both.
     """
     groups = [sorted(group) for group in groups if len(group) > 1]
-    pairs = {pair for group in groups for pair in combinations(group, 2)}
-    rows, same_title = defaultdict(list), defaultdict(list)
+    pairs, rows = {pair for group in groups for pair in combinations(group, 2)}, defaultdict(list)
     for row, cluster in enumerate(clusters):
         rows[cluster].append(row)
-        same_title[titles[row]].append(row)
     true = {pair for group in rows.values() for pair in combinations(group, 2)}
-    equal = {pair for group in same_title.values() for pair in combinations(group, 2)}
     right = len(pairs & true)
-    precision, recall = right / max(1, len(pairs)), right / max(1, len(true))
     return {
         "records": len(clusters),
         "duplicate_pairs": len(true),
         "found_pairs": len(pairs),
-        "precision": round(precision, 4),
-        "recall": round(recall, 4),
+        "precision": round(right / max(1, len(pairs)), 4),
+        "recall": round(right / max(1, len(true)), 4),
         "recall_interval": bootstrap_clusters(rows.values(), pairs),
-        "f1": round(2 * precision * recall / max(1e-9, precision + recall), 4),
         "removed": sum(len(group) - 1 for group in groups),
         "duplicates": len(clusters) - len(rows),
         "wrongly_removed": sum(len({clusters[row] for row in group}) - 1 for group in groups),
-        "hard": {
-            "duplicates_of_other_title": len(true - equal),
-            "of_which_found": len((true - equal) & pairs),
-            "others_of_equal_title": len(equal - true),
-            "of_which_merged": len((equal - true) & pairs),
-        },
     }
 
 
@@ -156,18 +136,6 @@ def bootstrap_clusters(clusters: Iterable[Sequence[int]], pairs: set[tuple[int, 
     drawn = np.random.default_rng(0).integers(0, len(table), (1000, len(table)))
     recalls = table[drawn, 0].sum(1) / table[drawn, 1].sum(1)
     return np.quantile(recalls, (0.025, 0.975)).round(4).tolist()
-
-
-def draw_reliability(probabilities: NDArray[np.float64], same: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the Brier score of candidate pairs, and their reliability curve: mean probability, share of duplicates."""
-    bins = np.digitize(probabilities, PROBABILITIES)
-    rows = [(probabilities[bins == place], same[bins == place]) for place in np.unique(bins)]
-    curve = [
-        {"probability": round(float(p.mean()), 4), "duplicates": round(float(s.mean()), 4), "pairs": len(p)}
-        for p, s in rows
-    ]
-    brier = round(float(((probabilities - same) ** 2).mean()), 5)
-    return {"pairs": len(same), "duplicates": int(same.sum()), "brier": brier, "curve": curve}
 
 
 # ---- other rules ----
@@ -219,76 +187,26 @@ RULES: dict[str, Callable[[Sequence[Paper]], list[list[int]]]] = {
 }
 
 
-def build_records(count: int, seed: int = 0) -> list[Paper]:
-    """Return made-up records with words of Zipf's frequencies; a fifth repeats the one before, in capitals."""
-    draw = random.Random(seed)
-    words = ["".join(draw.choices(ascii_lowercase, k=draw.randint(3, 11))) for _ in range(20_000)]
-    weights = list(accumulate(1 / (rank + 1) for rank in range(len(words))))
-    journals = [" ".join(draw.choices(words, k=4)) for _ in range(3000)]
-    records: list[Paper] = []
-    while len(records) < count:
-        if records and draw.random() < 0.2:
-            last = records[-1]
-            records.append(replace(last, id=str(len(records)), title=f"{last.title.upper()}.", abstract="", issue=""))
-            continue
-        page = draw.randint(1, 2000)
-        records.append(
-            Paper(
-                id=str(len(records)),
-                title=" ".join(draw.choices(words, cum_weights=weights, k=draw.randint(6, 14))),
-                abstract=" ".join(draw.choices(words, cum_weights=weights, k=120)),
-                authors=tuple(f"{draw.choice('ABCDEF')}. {draw.choice(words).title()}" for _ in range(4)),
-                venue=draw.choice(journals),
-                year=draw.randint(1990, 2024),
-                volume=str(draw.randint(1, 90)),
-                issue=str(draw.randint(1, 12)),
-                pages=f"{page}-{page + 9}",
-            )
-        )
-    return records
-
-
-def measure_scale(count: int) -> dict[str, Any]:
-    """Return the seconds and the memory of made-up records, reading and writing of files apart."""
-    records = build_records(count)
-    before, start = peak_memory_mb(), time.perf_counter()
-    result = dedupe(records)
-    seconds = round(time.perf_counter() - start, 1)
-    memory = {"records_mb": before, "peak_mb": peak_memory_mb()}
-    return {"records": count, "removed": result.removed, "seconds": seconds} | memory
-
-
 def main() -> None:
     """Measure all rules on all libraries, and write the result."""
     parser = build_parser(__doc__)
     parser.add_argument("--fit", action="store_true", help="Print the weights as estimated on all libraries.")
-    parser.add_argument("--records", type=int, help="Measure time and memory on so many made-up records instead.")
     arguments = parser.parse_args()
-    packages = ["sciprism", "rapidfuzz", "scipy", "numpy"]
-    if arguments.records:
-        facts = provenance(packages, seed=0, **measure_scale(arguments.records))
-        write_result(arguments.output, facts, run=str(arguments.records))
-        return
     papers, collections, clusters = load(Path(os.environ["SCIPRISM_DATA"]))
     levels, same, where = sample_pairs(papers, collections, clusters)
     if arguments.fit:
         print(json.dumps(fit(levels, same), indent=1))
     results: dict[str, dict[str, Any]] = {}
-    probabilities = np.zeros(len(levels))
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
         library, truth = [papers[row] for row in rows], [clusters[row] for row in rows]
-        titles = [squeeze(paper.title) for paper in library]
         others = np.flatnonzero(where != name)
         weights = {field: WEIGHTS[field] | row for field, row in fit([levels[n] for n in others], same[others]).items()}
-        for row in np.flatnonzero(where == name):
-            probabilities[row] = 1 / (1 + np.exp(-weigh(levels[row], WEIGHTS | weights)))
         held_out = dedupe(library, weights=WEIGHTS | weights)
-        results[name] = {rule: score(group(library), truth, titles) for rule, group in RULES.items()}
-        results[name]["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth, titles)
+        results[name] = {rule: score(group(library), truth) for rule, group in RULES.items()}
+        results[name]["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth)
         results[name]["uncertain_pairs"] = len(dedupe(library).uncertain)
-    calibration = draw_reliability(probabilities, same)  # each library by weights of the others
-    write_result(arguments.output, provenance(packages, libraries=results, calibration=calibration))
+    write_result(arguments.output, provenance(["sciprism", "rapidfuzz", "scipy", "numpy"], libraries=results))
 
 
 if __name__ == "__main__":

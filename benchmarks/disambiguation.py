@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from measurement import build_parser, provenance, read_memory, run_apart, write_result
+from measurement import build_parser, provenance, write_result
 from sciprism import Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
@@ -195,41 +190,10 @@ def measure(papers: Sequence[Paper], labels: Mapping[tuple[str, int], Mapping[st
     return facts | {"blocks": int(blocks.max() + 1), "persons": int(persons.max() + 1), "systems": scores}
 
 
-def build_papers(signatures: int, seed: int = 0) -> Iterable[Paper]:
-    """Yield made-up papers of three authors each; surnames have Zipf's frequencies, so that some blocks are large."""
-    draw = random.Random(seed)
-    words = ["".join(draw.choices(ascii_lowercase, k=draw.randint(3, 9))) for _ in range(2000)]
-    weights = list(accumulate(1 / (rank + 2) for rank in range(len(words))))
-    people = [
-        f"{draw.choice(words).title()} {draw.choices(words, cum_weights=weights)[0].title()}"
-        for _ in range(signatures // 4)
-    ]
-    for number in range(signatures // 3):
-        first = draw.randrange(len(people))
-        names = tuple(people[(first + step) % len(people)] for step in sorted(draw.sample(range(6), 3)))
-        title = " ".join(draw.choices(words, k=9))
-        yield Paper(id=str(number), title=title, authors=names, venue=f"Journal {first % 97}", year=1990 + number % 30)
-
-
-def measure_scale(signatures: int) -> dict[str, Any]:
-    """Return the seconds and the memory of so many made-up signatures."""
-    papers = list(build_papers(signatures))
-    sizes: dict[str, int] = defaultdict(int)
-    for signature in list_signatures(papers):
-        sizes[signature.block] += 1
-    before, start = read_memory("VmHWM"), time.perf_counter()
-    result = disambiguate(papers)
-    seconds = round(time.perf_counter() - start, 1)
-    memory = {"papers_mb": before, "peak_mb": read_memory("VmHWM")}
-    facts = {"largest_block": max(sizes.values()), "divided": len(result.divided), "seconds": seconds}
-    return {"signatures": len(result.rows)} | facts | memory
-
-
 def main() -> None:
     """Train if asked to, measure, and write the result."""
     parser = build_parser(__doc__)
     parser.add_argument("--fit", action="store_true", help=f"Train and store {DEFAULT.name} first.")
-    parser.add_argument("--scale", type=int, default=100_000, help="Made-up signatures for time and memory; 0: none.")
     arguments = parser.parse_args()
     papers, labels = load(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     facts: dict[str, Any] = {}
@@ -237,8 +201,6 @@ def main() -> None:
         facts["fit"] = fit(papers, labels, DEFAULT)
         print(facts)
     facts["test"] = measure(papers, labels)
-    if arguments.scale:
-        facts["scale"] = run_apart(measure_scale, arguments.scale)
     packages = ["sciprism", "lightgbm", "scipy", "numpy"]
     write_result(arguments.output, provenance(packages, seed=0, **facts))
 

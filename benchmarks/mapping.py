@@ -1,4 +1,4 @@
-"""Measure maps: our neighbours against UMAP's own, how near papers stay, what topics agree with, placed papers.
+"""Measure maps: our neighbours against UMAP's own, how near papers stay, what topics agree with.
 
 Times are of a machine that others use too, so processor time is given beside the clock. Compiling is not counted.
 
@@ -25,17 +25,13 @@ from sciprism.store.shard_files import Matrix
 from sciprism.uses.mapping import (
     NEIGHBOURS,
     draw_map,
-    find_nearest,
     find_topics,
-    paper_map,
-    place,
     write_page,
     write_parquet,
 )
 from sciprism.uses.search import choose_paper_space
 
 SAMPLED = 5000  # papers of which the neighbours on the map are compared with those in the vectors
-HELD_OUT = 10  # every tenth paper is placed among the others
 
 
 class Clock:
@@ -50,17 +46,6 @@ class Clock:
         spent = time.perf_counter() - began, time.process_time() - used
         self.stages[stage] = {"clock": round(spent[0], 1), "processor": round(spent[1], 1)}
         return result
-
-    def wrap(self, stage: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function whose calls are timed, together."""
-
-        def timed(*values: Any, **options: Any) -> Any:
-            before = self.stages.get(stage, {"clock": 0.0, "processor": 0.0})
-            result = self.run(stage, lambda: work(*values, **options))
-            self.stages[stage] = {name: round(spent + before[name], 1) for name, spent in self.stages[stage].items()}
-            return result
-
-        return timed
 
 
 def compile_umap() -> None:
@@ -79,8 +64,6 @@ def draw_ours(folder: str, space: str, papers: int, seed: int) -> dict[str, Any]
     """Draw a map as the command does, from the collection to the page, and time its stages."""
     compile_umap()
     stored, clock = open_papers(folder, papers), Clock()
-    for stage in ("find_nearest", "lay_out", "find_topics", "name_topics"):
-        setattr(paper_map, stage, clock.wrap(stage, getattr(paper_map, stage)))
     drawn = clock.run("all", lambda: draw_map(stored, seed=seed))
     memory = read_memory("VmHWM")
     with tempfile.TemporaryDirectory() as place:
@@ -91,23 +74,6 @@ def draw_ours(folder: str, space: str, papers: int, seed: int) -> dict[str, Any]
     facts = {"seconds": clock.stages, "memory_mb": memory, "page_mb": round(page.size / 1e6, 2), "counts": drawn.counts}
     topics = {name: compare_topics(drawn.codes, values) for name, values in labels.items() if len(set(values)) > 2}
     return {"positions": drawn.positions, "rows": drawn.rows, "facts": facts, "topics": topics}
-
-
-def place_tenth(folder: str, space: str, papers: int, positions: NDArray[np.float32]) -> dict[str, Any]:
-    """Place every tenth paper among the others: the neighbours that it retains, against its first position."""
-    stored = open_papers(folder, papers)
-    vectors, rows = read_vectors(stored, space), stored.live
-    others = np.arange(len(rows)) % HELD_OUT > 0
-    near = find_nearest(stored, space, rows[~others], rows[others])
-    points = positions[others]
-    candidates = {"laid out": positions[~others], "placed": place(near, points)}
-    candidates["at the mean of the neighbours"] = points[near.numbers].mean(axis=1)
-    result = {}
-    for name, moved in candidates.items():
-        whole = positions.copy()
-        whole[~others] = moved
-        result[name] = compare_places(vectors, whole, np.flatnonzero(~others)[:SAMPLED])
-    return result
 
 
 def open_papers(folder: str, papers: int) -> StoredCollection:
@@ -176,8 +142,6 @@ def measure(folder: Path, papers: int, seed: int, show: Callable[[dict[str, Any]
     whole = read_vectors(open_papers(str(folder), papers), space)
     rows = np.sort(np.random.default_rng(seed).choice(len(whole), min(SAMPLED, len(whole)), replace=False))
     result["umap alone"] = theirs["facts"] | compare_places(whole, theirs["positions"], rows)
-    show(result)
-    result["a tenth of the papers"] = place_tenth(str(folder), space, papers, theirs["positions"])
     show(result)
 
 

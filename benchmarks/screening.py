@@ -15,7 +15,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -120,25 +119,6 @@ def compare(ours: Mapping[str, Any], peer: Mapping[str, Any], names: list[str], 
     }
 
 
-def time_training(records: int) -> dict[str, float]:
-    """Return the seconds of the first reading of made-up records, and of a training once 2,000 of them are decided."""
-    from sciprism.uses.screening.session import RecordRanker
-
-    generator = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(20_000)]
-    picks = np.minimum(generator.zipf(1.3, (records, 200)), len(words)) - 1
-    begin = time.perf_counter()
-    vectors = generator.normal(size=(records, 384)).astype(np.float32)
-    ranker = RecordRanker([" ".join(words[pick] for pick in row) for row in picks], vectors)
-    ready = time.perf_counter()
-    ranker.score(np.arange(100), np.arange(100, 1990))
-    before = time.perf_counter()
-    ranker.score(np.arange(100), np.arange(100, 2000))
-    names = ("count words", "first training", "training after ten further decisions")
-    times = (ready - begin, before - ready, time.perf_counter() - before)
-    return {name: round(seconds, 2) for name, seconds in zip(names, times, strict=True)}
-
-
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("part", choices=["orders", "compare"])
@@ -177,7 +157,6 @@ def main() -> None:
             for group, chosen in groups.items()
         },
         "reviews": {name: {s: average(by, [name]) for s, by in measured.items() if name in by} for name in names},
-        "seconds at 10,000 records": time_training(10_000),
     }
     peer = "ASReview 3.0.8, scikit-learn of its own environment"
     write_result(options.output, provenance(["numpy", "scikit-learn"], seeds=options.starts, peer=peer) | result)

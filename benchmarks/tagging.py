@@ -1,9 +1,8 @@
 """Tag papers: ours, trained and without training, against name matching, BM25, nearest vectors and omikuji.
 
 Sets: MeSH headings of PubMed papers (27,455 descriptors), once with all labels and once with 1,000 labels removed
-from the training papers' tags; arXiv categories; functions of the biomimicry taxonomy (zero-shot and trained); the
-alternative labels of the Unified Astronomy Thesaurus, found in titles of papers, for a tagger that does not know them;
-feedback on suggestions. Everything is trained on the train split and scored on test (--dev: on dev, for choices).
+from the training papers' tags; arXiv categories; functions of the biomimicry taxonomy. Everything is trained on the
+train split and scored on test (--dev: on dev, for choices).
 The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
 that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji
 runs in a separate environment, whose Python --omikuji names. Run from the repository root:
@@ -14,6 +13,7 @@ runs in a separate environment, whose Python --omikuji names. Run from the repos
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import time
@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-import tagging_more as more
 import tagging_systems as systems
 from measurement import build_parser, provenance, write_result
 from sciprism.arrays import Doubles, Floats, Rows
@@ -31,18 +30,18 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers
 from sciprism.uses.tagging.suggestions import score_ranking
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, train
-from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh, read_uat
+from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh
 
 METRICS = ("P@1", "P@5", "nDCG@5", "F1@5")
 HIDDEN = 1000
 MAX_HIDDEN_PAPERS = 300
 """A label of more training papers is not hidden: without Humans, no tagger is like any real one."""
 RESAMPLES = 10_000
-SETS = ("biomimicry", "arxiv", "mesh", "mesh unseen", "alternative labels", "feedback", "speed")
+SETS = ("biomimicry", "arxiv", "mesh", "mesh unseen")
 OURS = "ours, trained"
 MIN_PAPERS = 20
 """A group of labels that fewer papers have is not scored."""
-GROUPS = {"common (100 papers or more)": (100, np.inf), "medium (10 to 99)": (10, 100), "rare (1 to 9)": (1, 10)}
+RARE = "rare (1 to 9)"
 Ranked = dict[str, list[Rows]]
 
 
@@ -52,44 +51,27 @@ def score(ranked: Sequence[Rows], gold: Sequence[set[int]]) -> Doubles:
     return np.array(rows).reshape(-1, len(METRICS))
 
 
-def macro_f1(ranked: Sequence[Rows], gold: Sequence[set[int]]) -> float:
-    """Return the mean over labels that a paper has of the F1 of the first five suggestions."""
-    counts: dict[int, list[int]] = {}
-    for found, truth in zip(ranked, gold, strict=True):
-        first = set(found[:5].tolist())
-        for row in first | truth:
-            each = counts.setdefault(row, [0, 0, 0])
-            each[0] += row in first and row in truth
-            each[1] += row in first
-            each[2] += row in truth
-    f1 = [2 * hits / (guessed + right) for hits, guessed, right in counts.values() if right]
-    return float(np.mean(f1)) if f1 else 0.0
-
-
-def compare(scores: dict[str, Doubles], baseline: str) -> dict[str, Any]:
+def compare(scores: dict[str, Doubles]) -> dict[str, Any]:
     """Return how much `OURS` is ahead of the other systems in nDCG@5, with 95 % intervals."""
     rng = np.random.default_rng(0)
     found = {}
-    for name, values in scores.items():
-        if name == baseline:
-            continue
-        difference = scores[baseline][:, 2] - values[:, 2]
+    for name in (name for name in scores if name != OURS):
+        difference = scores[OURS][:, 2] - scores[name][:, 2]
         means = difference[rng.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(axis=1)
         low, high = np.percentile(means, [2.5, 97.5])
         found[name] = {"difference": round(difference.mean(), 4), "low": round(low, 4), "high": round(high, 4)}
     return found
 
 
-def summarize(ranked: Ranked, gold: Sequence[set[int]], baseline: str = OURS) -> dict[str, Any]:
-    """Return the means of all systems, macro F1@5, and differences to one of them."""
+def summarize(ranked: Ranked, gold: Sequence[set[int]]) -> dict[str, Any]:
+    """Return the means of all systems, and the differences of ours from the others."""
     scores = {name: score(each, gold) for name, each in ranked.items()}
     means = {
         name: dict(zip(METRICS, (round(float(mean), 4) for mean in values.mean(axis=0)), strict=True))
-        | {"macro F1@5": round(macro_f1(ranked[name], gold), 4)}
         for name, values in scores.items()
     }
     papers = len(next(iter(scores.values())))
-    return {"papers": papers, "scores": means, f"{baseline}, ahead by nDCG@5": compare(scores, baseline)}
+    return {"papers": papers, "scores": means, f"{OURS}, ahead by nDCG@5": compare(scores)}
 
 
 def run(
@@ -136,7 +118,6 @@ def run(
         "seconds of training": round(trained, 1),
         "threshold": round(tagger.weighing.threshold, 4),
     }
-    facts["calibration"] = calibration(tagger, test_papers, test_vectors, gold)
     facts["groups"] = score_groups(ways, test_papers, test_vectors, gold, tags.counts(), hidden is not None)
     return facts
 
@@ -153,11 +134,10 @@ def score_groups(
 
     Of each group only its labels count, in the order of all; unseen labels are ranked alone, as in zero-shot tagging.
     """
-    bands = {name: (counts >= low) & (counts < high) for name, (low, high) in GROUPS.items()}
-    unseen = counts == 0
-    found, everything = {}, np.ones(len(counts), bool)
+    unseen, everything = counts == 0, np.ones(len(counts), bool)
     deep = {way: rank(papers, vectors, everything) for way, rank in ways.items()}
-    for name, allowed in ({"all": everything} | ({} if only_unseen else bands)).items():
+    found: dict[str, Any] = {}
+    for name, allowed in ({"all": everything} | ({} if only_unseen else {RARE: (counts > 0) & (counts < 10)})).items():
         truth = [{row for row in each if allowed[row]} for each in gold]
         if sum(map(bool, truth)) >= MIN_PAPERS:
             found[name] = summarize({way: [each[allowed[each]] for each in rows] for way, rows in deep.items()}, truth)
@@ -165,42 +145,8 @@ def score_groups(
     if sum(map(bool, truth)) >= MIN_PAPERS:
         found["unseen"] = summarize({way: rank(papers, vectors, unseen) for way, rank in ways.items()}, truth)
     for name, facts in found.items():
-        print_group(name, facts)
+        print(name, json.dumps(facts["scores"], indent=1), flush=True)
     return found
-
-
-def print_group(name: str, facts: dict[str, Any]) -> None:
-    """Print the scores of one group of labels."""
-    print(f"{name}: {facts['papers']} papers")
-    for system, means in facts["scores"].items():
-        print(f"  {system:<36}" + "".join(f"{metric} {value:.4f}  " for metric, value in means.items()), flush=True)
-
-
-def calibration(tagger: Any, papers: list[Any], vectors: Floats, gold: list[set[int]]) -> dict[str, Any]:
-    """Return the mean probability and the share of right candidates in ten bins, their mean difference, and F1."""
-    values, right, hits, guesses = [], [], 0, 0
-    for start in range(0, len(papers), 256):
-        evidence = tagger.collect(papers[start : start + 256], vectors[start : start + 256])
-        values.append(tagger.weighing.weigh(evidence.features))
-        pairs = zip(evidence.papers.tolist(), evidence.labels.tolist(), strict=True)
-        right.append(np.array([label in gold[start + paper] for paper, label in pairs], float))
-    probability, outcome = np.concatenate(values), np.concatenate(right)
-    bins = np.minimum((probability * 10).astype(int), 9)
-    table = [
-        {
-            "from": number / 10,
-            "candidates": int((bins == number).sum()),
-            "probability": round(float(probability[bins == number].mean()), 4),
-            "right": round(float(outcome[bins == number].mean()), 4),
-        }
-        for number in range(10)
-        if (bins == number).any()
-    ]
-    error = sum(abs(each["probability"] - each["right"]) * each["candidates"] for each in table) / len(bins)
-    chosen = probability >= tagger.weighing.threshold
-    hits, guesses = outcome[chosen].sum(), chosen.sum()
-    f1 = 2 * hits / (guesses + sum(map(len, gold)))
-    return {"bins": table, "expected error": round(error, 4), "micro F1 at the threshold": round(float(f1), 4)}
 
 
 def choose_hidden(data: TaggingData) -> Rows:
@@ -239,30 +185,12 @@ def main() -> None:
 
 def measure(name: str, data: Path, encode: TagVectors, args: argparse.Namespace) -> dict[str, Any]:
     """Measure one set or part."""
-    if name == "speed":
-        return more.speed(read_mesh(data), encode.encoder)
-    if name in ("feedback", "alternative labels"):
-        part = more.feedback(read_mesh(data), encode) if name == "feedback" else more.alternative_labels(data, encode)
-        ways, papers, gold = part
-        labels = len(read_mesh(data).vocabulary) if name == "feedback" else len(read_uat(data))
-        return compare_ways(ways, papers, encode.encode(papers), gold, labels)
     if name.startswith("mesh"):
         read = read_mesh(data)
         return run(read, encode, args, hidden=choose_hidden(read) if name == "mesh unseen" else None)
     if name == "arxiv":
         return run(read_arxiv(data, {"train": 4000, "dev": 1000, "test": 1000}), encode, args)
     return run(read_biomimicry(data), encode, args)
-
-
-def compare_ways(
-    ways: dict[str, systems.System], papers: list[Any], vectors: Floats, gold: list[set[int]], labels: int
-) -> dict[str, Any]:
-    """Score systems on papers with all labels allowed; differences are to the first system."""
-    allowed = np.ones(labels, bool)
-    ranked = {way: rank(papers, vectors, allowed) for way, rank in ways.items()}
-    found = summarize(ranked, gold, next(iter(ways)))
-    print_group("all", found)
-    return found
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from measurement import read_json_lines
 from sciprism.arrays import Rows
 from sciprism.papers.read import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
@@ -45,16 +44,10 @@ def build(
     return TaggingData(name, papers, vocabulary, tags, splits, report.unknown.total() + report.ambiguous.total())
 
 
-def read_rows(path: Path) -> list[dict]:
-    """Read all objects of a file of JSON lines."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def read_mesh(data: Path) -> TaggingData:
     """Read PubMed papers with MeSH headings, and the descriptors."""
     path = data / "xmc_pubmed_mesh" / "papers.jsonl.gz"
-    rows = read_rows(path)
+    rows = read_json_lines(path)
     labels = list(read_labels(data / "labels_mesh" / "descriptors.jsonl.gz"))
     return build("mesh", list(read_papers(path)), labels, [r["mesh"] for r in rows], [r["split"] for r in rows])
 
@@ -62,7 +55,7 @@ def read_mesh(data: Path) -> TaggingData:
 def read_biomimicry(data: Path) -> TaggingData:
     """Read biology papers with functions of the biomimicry taxonomy; its labels are their names, on three levels."""
     path = data / "cls_biomimicry" / "papers.jsonl.gz"
-    rows = read_rows(path)
+    rows = read_json_lines(path)
     named = [[name for level in (1, 2, 3) for name in r[f"labels_level{level}"]] for r in rows]
     names = sorted({name for each in named for name in each})
     labels = [Label(id=name, name=name) for name in names]
@@ -72,7 +65,7 @@ def read_biomimicry(data: Path) -> TaggingData:
 def read_arxiv(data: Path, counts: dict[str, int]) -> TaggingData:
     """Read a sample of arXiv papers with categories. counts: papers of each split."""
     paths = sorted((data / "arxiv_multidomain").glob("papers-*.jsonl.gz"))
-    rows = [row for path in paths for row in read_rows(path)]
+    rows = [row for path in paths for row in read_json_lines(path)]
     rng = np.random.default_rng(0)
     splits = np.array([row["split"] for row in rows])
     chosen = np.sort(
@@ -82,9 +75,3 @@ def read_arxiv(data: Path, counts: dict[str, int]) -> TaggingData:
     labels = list(read_labels(data / "labels_arxiv" / "categories.jsonl.gz"))
     named = [list(rows[i]["categories"]) for i in chosen]
     return build("arxiv", papers, labels, named, [str(splits[i]) for i in chosen])
-
-
-def read_uat(data: Path, *, alternative: bool = True) -> Vocabulary:
-    """Read the Unified Astronomy Thesaurus, with or without its alternative labels."""
-    labels = list(read_labels(data / "labels_uat" / "concepts.jsonl.gz"))
-    return Vocabulary(labels if alternative else [replace(label, synonyms=()) for label in labels])
