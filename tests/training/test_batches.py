@@ -72,14 +72,15 @@ def test_equal_shares_by_hand():
     assert counts == [{0: 2, 1: 2, 2: 2}, {0: 3, 1: 1, 2: 2}, {0: 4, 2: 2}]
 
 
-def test_proportional_shares_are_those_of_the_sizes():
-    plan = mixings["proportional"]((3000, 1000), (1.0, 1.0), 100, seed=1)
-    found = Counter()
-    for n in range(plan.epoch):
-        for source, rows in plan[n]:
-            found[source] += len(rows)
-            assert 0.4 < len(rows) / 100 < 0.95 or source == 1
-    assert found == {0: 3000, 1: 1000}
+def test_mixed_batches_are_uniform_over_sources_whatever_their_sizes():
+    """As SciRepEval's MIXED_RANDOM: 1,000 of each of two sources come first, then the rest of the larger one."""
+    plan = mixings["mixed"]((3000, 1000), (1.0, 1.0), 100, seed=1)
+    counts = np.array(
+        [[sum(len(rows) for at, rows in plan[n] if at == source) for source in (0, 1)] for n in range(40)]
+    )
+    assert plan.epoch == 40 and counts.sum(0).tolist() == [3000, 1000] and (counts.sum(1) == 100).all()
+    early = counts[:15, 1]
+    assert abs(early.mean() - 50) < 4 and early.std() > 2 and (counts[25:, 1] == 0).all()
 
 
 @given(

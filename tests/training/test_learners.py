@@ -354,6 +354,24 @@ def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
     assert worse.item() > 1e-3 and learner.modules.weight.grad.abs().max() > 0
 
 
+@pytest.mark.parametrize("pairs", ["queries", "texts"])
+def test_similarities_of_queries_or_of_all_texts(encoder, pairs):
+    """INDUS' pairs in both readings, against sums over rows."""
+    table = {"name": "similarity", "teacher": "t", "cache_teacher": False, "pairs": pairs}
+    (learner,) = build_learners(encoder, table)
+    batch, random = batch_of(EXAMPLES), torch.Generator().manual_seed(0)
+    teacher = [torch.nn.functional.normalize(part, dim=-1) for part in learner.teacher_vectors(batch)]
+    student = [torch.nn.functional.normalize(torch.randn(part.shape, generator=random), dim=-1) for part in teacher]
+    losses = []
+    count = len(teacher[0]) if pairs == "queries" else sum(map(len, teacher))
+    for row in range(count):
+        ours, theirs = (torch.cat(side) / 0.08 for side in (student, teacher))
+        others = [n for n in range(len(ours)) if (n >= len(teacher[0]) if pairs == "queries" else n != row)]
+        wanted = torch.softmax(0.08 * theirs[others] @ theirs[row], 0)
+        losses.append(-(wanted * torch.log_softmax(0.08 * ours[others] @ ours[row], 0)).sum())
+    assert learner.loss(batch, student).item() == pytest.approx(torch.stack(losses).mean().item(), rel=1e-4)
+
+
 def test_a_narrower_teacher_is_refused(encoder):
     class Narrow:
         dim = encoder.dim - 1

@@ -301,7 +301,7 @@ def write_formats(folder, model, **settings):
     return path
 
 
-@pytest.mark.parametrize("mixing", ["equal", "proportional"])
+@pytest.mark.parametrize("mixing", ["equal", "mixed"])
 def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, tmp_path, tiny_model):
     """Heads go on where they were: same losses, same model, and no head in it."""
     path = write_formats(tmp_path, tiny_model, steps=6, every=1)

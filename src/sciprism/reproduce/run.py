@@ -393,7 +393,8 @@ def score_table(
 def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
     """Fill a table from the results in a folder: no model is loaded, nothing is scored.
 
-    The folder's models.json says which systems are in which row; InputError if it has none of the table.
+    The folder's models.json says which systems are in which row; InputError if it has none of the table. Seconds of
+    search are not filled: those on file may have been measured beside other work.
     """
     recorded = read_models(folder)
     present = [row.model for row in paper.table(name).rows if recorded.get(row.key)]
@@ -412,7 +413,7 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
             systems[task] = [folder.removesuffix(f"--as-{row.encoded_format}") for folder in scored]
         return systems
 
-    return fill_table(plan, results, list_systems)
+    return replace(fill_table(plan, results, list_systems), times=({},) * len(table.rows))
 
 
 def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow], SystemNames]) -> FilledTable:

@@ -1,4 +1,4 @@
-"""Split texts into sentences, and pack full sentences into blocks of tokens (RoBERTa; INDUS, section 4)."""
+"""Split texts into sentences, and pack full sentences into blocks of tokens (RoBERTa; INDUS)."""
 
 from __future__ import annotations
 

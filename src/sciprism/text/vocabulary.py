@@ -27,7 +27,7 @@ WORDPIECE_PREFIX = "##"
 def learn_vocabulary(
     texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True, min_frequency: int = 2
 ) -> Tokenizer:
-    """Return a tokenizer of byte-level BPE that is learned from the texts, as INDUS does (section 3.1).
+    """Return a tokenizer of byte-level BPE that is learned from the texts, as INDUS does.
 
     vocab_size: fewer tokens where the texts have fewer; `<s>`, `<pad>`, `</s>`, `<unk>` come first, `<mask>`
     last, as in RoBERTa. lowercase: of all texts. min_frequency: of a pair of tokens that is merged. Raises

@@ -1,7 +1,7 @@
 """Batches, and which examples each takes: a pure function of the sources' sizes, the seed and the step.
 
 A batch has parts, each a source and rows of it. Mixings: `one-source` is SciMult's, `equal` is SciRepEval's
-(task-heterogeneous), `proportional` and `sequential` are those it was compared with.
+(task-heterogeneous), `mixed` and `sequential` are those it was compared with.
 """
 
 from __future__ import annotations
@@ -148,22 +148,26 @@ class EqualPlan(BatchPlan):
         bounds = enumerate(zip(starts.tolist(), ends[position].tolist(), strict=True))
         return [(source, self._rows(epoch, source, a, b)) for source, (a, b) in bounds if b > a]
 
+    def share(self, left: Rows, room: int, random: np.random.Generator) -> Rows:  # noqa: ARG002 (of mixed)
+        """Return how many of the next `room` examples are of each source, which has some left: (sources,) each."""
+        share, order = np.zeros_like(left), np.argsort(left, kind="stable")
+        for rank, source in enumerate(order):  # the smallest first: others fill what it cannot
+            share[source] = min(left[source], room // (len(order) - rank))
+            room -= share[source]
+        return share
 
-@mixings.register("proportional")
-class ProportionalPlan(BatchPlan):
-    """Each batch sampled from all examples, so that a source's share is proportional to its size."""
 
-    @property
-    def epoch(self) -> int:
-        """Return the number of batches of an epoch."""
-        return max(1, sum(self.amounts) // self.batch_size)
+@mixings.register("mixed")
+class MixedPlan(EqualPlan):
+    """Each example from any source that has some left, all equally likely (SciRepEval's "mixed random" batches)."""
 
-    def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
-        sampled = _pool(self, epoch)[position * self.batch_size : (position + 1) * self.batch_size]
-        ends = np.cumsum(self.amounts)
-        sources = np.searchsorted(ends, sampled, side="right")
-        starts = ends - np.array(self.amounts)
-        return [(int(s), (sampled[sources == s] - starts[s]) % self.sizes[s]) for s in np.unique(sources)]
+    def share(self, left: Rows, room: int, random: np.random.Generator) -> Rows:
+        """Draw a source for each example; those that a source lacks are drawn again from the others."""
+        share = np.zeros_like(left)
+        while missing := room - int(share.sum()):
+            drawn = random.choice(np.flatnonzero(left > share), missing)
+            share = np.minimum(share + np.bincount(drawn, minlength=len(left)), left)
+        return share
 
 
 @lru_cache(maxsize=2)
@@ -177,23 +181,12 @@ def _order(plan: OneSourcePlan, epoch: int) -> Rows:
 @lru_cache(maxsize=2)
 def _ends(plan: EqualPlan) -> Rows:
     """Return the examples used of each source after each batch of an epoch, (batches, sources)."""
-    left = np.array(plan.amounts)
+    left, random = np.array(plan.amounts), np.random.default_rng(plan.seed)
     shares: list[Rows] = []
     while left.sum() >= plan.batch_size or not shares:
-        share = np.zeros_like(left)
-        order = np.argsort(left, kind="stable")
-        room = min(plan.batch_size, int(left.sum()))
-        for rank, source in enumerate(order):  # the smallest first: others fill what it cannot
-            share[source] = min(left[source], room // (len(order) - rank))
-            room -= share[source]
-        shares.append(share)
-        left -= share
+        shares.append(plan.share(left, min(plan.batch_size, int(left.sum())), random))
+        left -= shares[-1]
     return np.cumsum(shares, axis=0)
-
-
-@lru_cache(maxsize=2)
-def _pool(plan: ProportionalPlan, epoch: int) -> Rows:
-    return np.random.default_rng((plan.seed, epoch)).permutation(sum(plan.amounts))
 
 
 @lru_cache(maxsize=64)

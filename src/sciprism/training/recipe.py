@@ -140,7 +140,7 @@ class Stage(SettingsTable):
     sources: tuple[SourceSpec, ...] = Field(min_length=1, description="The training data, one or more.")
     mixing: str = Field(
         "one-source",
-        description="Sources of a batch: `one-source`, `equal` shares, `proportional` to size, or `sequential`.",
+        description="Sources of a batch: `one-source`, `equal` shares, `mixed` at random, or `sequential`.",
     )
     sampling_exponent: float = Field(
         1.0, ge=0, le=1, description="A source's weight is its size to this power. 0.5: as GTE; 0: equal."

@@ -217,7 +217,7 @@ def test_seeds_are_averaged_and_paired(lab):
 
 @pytest.mark.parametrize(("last", "far"), [(0.62, True), (0.58, False)])
 def test_means_of_seeds_more_than_two_deviations_apart_are_marked(lab, last, far):
-    """INDUS, section 4, by hand: A's mean is 0.4, its deviation 0.1; B's mean is `last`, without any."""
+    """INDUS, by hand: A's mean is 0.4, its deviation 0.1; B's mean is `last`, without any."""
     for seed, value in ((0, 0.3), (1, 0.4), (2, 0.5)):
         for task in ("one", "two"):
             lab.add("A", task, {"map": [value, value]}, seed=seed)

@@ -452,7 +452,7 @@ def compare_line(
 def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> bool:
     """Tell whether the means of several runs differ by more than twice the larger standard deviation.
 
-    INDUS (section 4) marks such differences; items are not considered. False where neither has two runs.
+    INDUS marks such differences; items are not considered. False where neither has two runs.
     """
     spread = max(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for values in (a, b))
     return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread

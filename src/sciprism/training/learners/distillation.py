@@ -128,11 +128,17 @@ class SimilaritySettings(DistillationSettings):
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
     distillation_temperature: float = Field(4.0, gt=0, description="Divides both once more, the paper's tau_KD.")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
+    pairs: Literal["queries", "texts"] = Field(
+        "queries", description="Each query with all passages of the batch, or each text with all others (j != i)."
+    )
 
 
 @learners.register("similarity")
 class SimilarityLearner(DistillationLearner):
-    """Each query's distribution over all passages of the batch."""
+    """Each query's distribution over all passages of the batch, or each text's over all other texts.
+
+    INDUS defines pairs with j != i and sums over all j, so both readings are settings.
+    """
 
     settings = SimilaritySettings
     gathers = True
@@ -146,8 +152,11 @@ class SimilarityLearner(DistillationLearner):
         return similarity_distillation(teacher, student, temperature=settings.distillation_temperature)
 
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
-        queries, positives, negatives = self.gather(vectors)
-        return queries @ torch.cat([positives, negatives]).T
+        gathered = self.gather(vectors)
+        if self.objective.pairs == "queries":
+            return gathered[0] @ torch.cat(gathered[1:]).T
+        texts = torch.cat(gathered)
+        return (texts @ texts.T)[~torch.eye(len(texts), dtype=torch.bool, device=texts.device)].view(len(texts), -1)
 
 
 class RelationSettings(NamedTable):

@@ -1,4 +1,4 @@
-"""Masked language modelling: sampling of masked tokens (RoBERTa, RetroMAE), loss (INDUS, section 3.1), and head.
+"""Masked language modelling: sampling of masked tokens (RoBERTa, RetroMAE), loss (INDUS), and head.
 
 Masked auto-encoding: a weak decoder reconstructs a text from its vector (RetroMAE, 3; INDUS, 3.4).
 """
