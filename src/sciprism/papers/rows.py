@@ -29,13 +29,14 @@ MAX_REASON_CHARS = 300  # characters of a reason: it quotes the value, which may
 # Exporters leave tabs and line ends in strings, and pandas writes NaN for what is missing.
 _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
-_SPACE = re.compile(r"[ \t\n\r]*")
-_OBJECTS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*[{\]]")
 _WINDOW = 1 << 16  # characters in which a value is decoded: an error counts the lines of the whole text
 _FIRST = 1 << 8  # the fewest in which it is first: copying more would take longer than decoding a short value
+_SPACE = re.compile(r"[ \t\n\r]*")
+_OBJECTS = r"[ \t\n\r]*\[[ \t\n\r]*[{\]]"
 _OPENING, _DEEP = re.compile(r"[\[{]"), 500  # a bracket, and how many of them are passed where there are too many
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
-_NEXT_OBJECT = re.compile(r',[ \t\n\r]*(?P<start>(?=\{[ \t\n\r]*"))')  # one with a key
+# One with a key, behind a comma or at the start of a line:
+_NEXT_OBJECT = re.compile(r'(?:,[ \t\n\r]*|\n)(?P<start>(?=\{[ \t\n\r]*"))')
 _NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{[ \t\n\r]*"))')
 
 
@@ -72,7 +73,7 @@ def parse_json(source: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[J
     head = source.head()
     if not layout.keyed and _is_json_lines(head, layout):
         return _parse_lines(source)
-    return _JsonStream(source.chunks(), layout, has_list=not layout.keyed and _finds_list(head, layout)).records()
+    return _JsonStream(source.chunks(), layout).records()
 
 
 def unfold(value: Any, layout: JsonLayout) -> list[Any]:
@@ -104,7 +105,7 @@ def _parse_lines(source: InputFile) -> Iterator[JsonValue]:
 
 def _is_json_lines(head: str, layout: JsonLayout) -> bool:
     text = head.lstrip()
-    if text.startswith("[") or _finds_list(head, layout):
+    if text.startswith("[") or re.search(rf'"(?:{"|".join(layout.list_keys)})"\s*:{_OBJECTS}', head):
         return False
     first, _, rest = text.partition("\n")
     try:
@@ -115,24 +116,6 @@ def _is_json_lines(head: str, layout: JsonLayout) -> bool:
         position = error.pos if isinstance(error, json.JSONDecodeError) else 0
         return rest.lstrip().startswith("{") or not rest or position < len(first.rstrip())
     return True
-
-
-def _finds_list(head: str, layout: JsonLayout, start: int = 0) -> bool:
-    """Say whether the object at a position has a member that is the list of records, or a container of it."""
-    position = _after_space(head, start)
-    try:
-        while head[position] in "{,":
-            key, position = _DECODER.raw_decode(head, _after_space(head, position + 1))
-            position = _after_space(head, _after_space(head, position) + 1)  # past the colon
-            if key in layout.list_keys and head[position] == "[" and head[_after_space(head, position + 1)] in "{]":
-                return True
-            if key in layout.containers and head[position] == "{" and _finds_list(head, layout, position):
-                return True
-            _, position = _DECODER.raw_decode(head, position)
-            position = _after_space(head, position)
-    except (ValueError, IndexError, TypeError, RecursionError):
-        return False
-    return False
 
 
 def _after_space(text: str, position: int) -> int:
@@ -154,8 +137,8 @@ class _JsonStream:
     It holds a window on the text, and the line number of its position in it.
     """
 
-    def __init__(self, chunks: Iterator[str], layout: JsonLayout, *, has_list: bool) -> None:
-        self._chunks, self._layout, self._has_list = chunks, layout, has_list
+    def __init__(self, chunks: Iterator[str], layout: JsonLayout) -> None:
+        self._chunks, self._layout = chunks, layout
         self._number, self._most = count(1), limit("record")
         self._text, self._position, self._line = "", 0, 1
         self._size = _WINDOW  # characters in which the next value is decoded first
@@ -211,7 +194,7 @@ class _JsonStream:
             if is_reply and not char:
                 return None  # the end of its list is reported
             key = self._key()
-            may_list = self._has_list or _RECORD_KEYS.isdisjoint(members)
+            may_list = _RECORD_KEYS.isdisjoint(members)
             if may_list and key in self._layout.list_keys and self._starts_objects():
                 yield from self._elements("]")
                 is_reply = True
@@ -228,7 +211,7 @@ class _JsonStream:
         """Say whether a list of objects begins here, or an empty one."""
         while len(self._text) - self._position < _NEAR and self._read_more():
             pass
-        return _OBJECTS.match(self._text, self._position) is not None
+        return re.compile(_OBJECTS).match(self._text, self._position) is not None
 
     def _record(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
         """Yield the value that begins here and say whether more can follow.
