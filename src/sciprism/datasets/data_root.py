@@ -6,10 +6,8 @@ The data sets that the suites read, their owners and licences are in `published.
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 import tomllib
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -21,6 +19,7 @@ from typing import Any
 from sciprism.datasets.rows import DataFile, IdConverter
 from sciprism.drop_report import DropReport
 from sciprism.errors import AbsentDataError, InputError
+from sciprism.files import sha256
 from sciprism.hub import check_reachable, client_errors, first_line
 
 MANIFEST = Path(__file__).with_name("published.toml")
@@ -239,18 +238,16 @@ class DataRoot:
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[DataFile]:
-        """Open a data file, record its hash on exit. Raises InputError where it is damaged or not UTF-8."""
-        file = DataFile(path)
+        """Open a data file, and record its hash. Raises InputError where it is damaged or not UTF-8."""
         try:
-            yield file
+            yield DataFile(path)
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
         except csv.Error as error:
             raise InputError(f"{path}: not a table ({error}); check its quotes") from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{path}: the gzip file is damaged ({error}); download it again") from None
         finally:
-            self._read[self._name(path)] = file.finish()
+            if (name := self._name(path)) not in self._read and path.is_file():
+                self._read[name] = sha256(path)
 
     def _missing(self, repo: str, what: str, include: str, revision: str, error: InputError) -> str:
         folder = self.folder or Path("DATA")

@@ -1,18 +1,13 @@
-"""Stream rows of data files of any size: JSON lines, JSON, CSV, TSV and Parquet, also gzipped.
-
-Every file is hashed while it is read, so a result can name the exact bytes that it was computed from.
-"""
+"""Stream rows of data files of any size: JSON lines, JSON, CSV, TSV and Parquet, also gzipped."""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import hashlib
 import io
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -26,56 +21,16 @@ _LIST, _KEYED = JsonLayout(list_keys=()), JsonLayout(keyed=True)
 _MAX_CELL_CHARACTERS = 1 << 24  # lists of ids exceed the csv module's 128 KiB
 
 
-class HashedFile(io.RawIOBase):
-    """A file that computes its SHA-256 while it is read; `finish` reads the rest and returns the hash."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        try:
-            self._file = path.open("rb", buffering=0)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
-        self._hash = hashlib.sha256()
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer and hash its bytes."""
-        count = self._file.readinto(buffer) or 0
-        self._hash.update(memoryview(buffer)[:count])
-        return count
-
-    def finish(self) -> str:
-        """Return the SHA-256 of the whole file, in hexadecimal, and close it."""
-        while portion := self._file.read(CHUNK):
-            self._hash.update(portion)
-        self._file.close()
-        return self._hash.hexdigest()
-
-
 class DataFile(InputFile):
-    """A data file, read once from its start, whose text is as it is; `finish` reads the rest and returns the hash."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-        self._raw = HashedFile(path)
-        self._bytes = io.BufferedReader(cast(io.RawIOBase, self._raw), CHUNK)
-        if self._bytes.peek(2)[:2] == b"\x1f\x8b":
-            self._bytes = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=self._bytes)), CHUNK)
-
-    def finish(self) -> str:
-        """Return the SHA-256 of the whole file, in hexadecimal, and close it."""
-        return self._raw.finish()
+    """A data file, whose text is as it is."""
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield the objects or table rows of the file, as its ending says, each with its place, "line 3"."""
-        if self.kind == "parquet":
+        kind = self.name.rpartition(".")[2]
+        if kind == "parquet":
             yield from ((f"record {number}", row) for number, row in enumerate(read_parquet_rows(self.path), 1))
-        elif self.kind in ("csv", "tsv"):
-            yield from self._table("," if self.kind == "csv" else "\t")
+        elif kind in ("csv", "tsv"):
+            yield from self._table("," if kind == "csv" else "\t")
         else:
             for number, line, value, reason in parse_json(self, _LIST):
                 if not isinstance(value, dict):
@@ -91,10 +46,6 @@ class DataFile(InputFile):
             if not isinstance(member, tuple):
                 raise InputError(f"{self.path}, record {number} (line {line}): {reason or 'not a member of an object'}")
             yield member
-
-    def head(self) -> str:
-        """Return the beginning of the text, which is still read from its start."""
-        return self._bytes.peek(CHUNK).decode("utf-8-sig", "ignore")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end)."""
@@ -116,7 +67,7 @@ class DataFile(InputFile):
             yield f"line {reader.line_num - inside}", row
 
     def _decoded(self, newline: str | None = None) -> io.TextIOWrapper:
-        return io.TextIOWrapper(self._bytes, encoding="utf-8-sig", newline=newline)
+        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig", newline=newline)
 
 
 _ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)
