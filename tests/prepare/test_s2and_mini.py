@@ -7,16 +7,7 @@ from build_data import text
 from sciprism.cli.main import app
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
-from sciprism.prepare.s2and_mini import choose_blocks, prepare_s2and_mini
-
-SIZES = {"a": 2, "b": 5, "c": 501, "d": 500, "e": 3}
-
-
-def test_the_two_rules(monkeypatch):
-    assert choose_blocks(SIZES, "alphabetical") == {"a", "b", "d", "e"}
-    monkeypatch.setattr(s2and_mini, "MAX_BLOCKS", 2)
-    assert choose_blocks(SIZES, "alphabetical") == {"a", "b"}
-    assert choose_blocks(SIZES, "largest") == {"d", "b"}
+from sciprism.prepare.s2and_mini import prepare_s2and_mini
 
 
 @pytest.fixture
@@ -73,10 +64,8 @@ def test_the_command_prints_the_counts(folder, tmp_path):
     assert lines[2][0] == "all"
 
 
-def test_wrong_folders_and_rules(folder, tmp_path):
+def test_wrong_folders(folder, tmp_path):
     with pytest.raises(InputError, match="none of the folders arnetminer"):
         prepare_s2and_mini(tmp_path, tmp_path / "mini")
-    with pytest.raises(InputError, match="alphabetical, largest"):
-        prepare_s2and_mini(folder, tmp_path / "mini", rule="smallest")
     with pytest.raises(InputError, match="choose another"):
         prepare_s2and_mini(folder, folder)

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 from sciprism.drop_report import DropReport

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.mentions import SOURCES, find_source_file
@@ -15,23 +15,19 @@ from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
 
-BlockRule = Literal["alphabetical", "largest"]
 MAX_BLOCKS = 1000
 MAX_SIGNATURES = 500
 COUNTS = ("blocks", "signatures", "clusters", "papers")
 
 
-def prepare_s2and_mini(folder: Path, out: Path, *, rule: BlockRule = "alphabetical") -> Preparation:
+def prepare_s2and_mini(folder: Path, out: Path) -> Preparation:
     """Write the small version of each source to a folder of the same layout.
 
-    Each source retains 1,000 blocks of at most 500 signatures: the alphabetically first ones, as in the
-    public script, or the largest ones, as its constant is named; the clusters whose signatures are all in
-    these blocks; the signatures of these clusters; and their papers with all papers that papers of the source
-    refer to. The ids of signatures and clusters are prefixed with the source's name. The record has, of each
-    source, the retained blocks, signatures, clusters and papers, and under "all" those that there were.
+    Each source retains the alphabetically first 1,000 blocks of at most 500 signatures, as in the public script; the
+    clusters whose signatures are all in these blocks; the signatures of these clusters; and their papers with all
+    papers that papers of the source refer to. The ids of signatures and clusters are prefixed with the source's name.
+    The record has, of each source, the retained blocks, signatures, clusters and papers, and under "all" all of them.
     """
-    if rule not in get_args(BlockRule):
-        raise InputError(f"unknown rule {rule!r}; known: {', '.join(get_args(BlockRule))}")
     check_folders(folder, out)
     present = [source for source in SOURCES if (folder / source).is_dir()]
     if not present:
@@ -39,7 +35,7 @@ def prepare_s2and_mini(folder: Path, out: Path, *, rule: BlockRule = "alphabetic
     done = Preparation()
     retained, total = Counter[str](), Counter[str]()
     for source in present:
-        record = done.record[source] = _write_source(folder, out, source, rule, done.files)
+        record = done.record[source] = _write_source(folder, out, source, done.files)
         retained.update(record["retained"])
         total.update(record["all"])
     counted = {source: (record["retained"], record["all"]) for source, record in done.record.items()}
@@ -51,22 +47,13 @@ def prepare_s2and_mini(folder: Path, out: Path, *, rule: BlockRule = "alphabetic
     return done
 
 
-def choose_blocks(sizes: Mapping[str, int], rule: BlockRule) -> set[str]:
-    """Return the names of the retained blocks, given block -> number of signatures."""
-    small = [block for block, size in sizes.items() if size <= MAX_SIGNATURES]
-    small.sort(key=lambda block: block if rule == "alphabetical" else (-sizes[block], block))
-    return set(small[:MAX_BLOCKS])
-
-
-def _write_source(
-    folder: Path, out: Path, source: str, rule: BlockRule, files: dict[str, int]
-) -> dict[str, dict[str, int]]:
+def _write_source(folder: Path, out: Path, source: str, files: dict[str, int]) -> dict[str, dict[str, int]]:
     """Write one source; return the numbers of retained and of all blocks, signatures, clusters and papers."""
     data_root, path = DataRoot(folder), folder / source
     signatures = {as_id(key): row for key, row in data_root.members(find_source_file(path, "signatures"))}
     clusters = dict(data_root.members(find_source_file(path, "clusters")))
     sizes = Counter(row["author_info"]["block"] for row in signatures.values())
-    blocks = choose_blocks(sizes, rule)
+    blocks = {*sorted(block for block, size in sizes.items() if size <= MAX_SIGNATURES)[:MAX_BLOCKS]}
     inside = {key for key, row in signatures.items() if row["author_info"]["block"] in blocks}
     complete = {name: row for name, row in clusters.items() if {as_id(key) for key in row["signature_ids"]} <= inside}
     retained = {as_id(key) for row in complete.values() for key in row["signature_ids"]}

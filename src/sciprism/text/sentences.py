@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache, partial
 from itertools import chain
+from multiprocessing import parent_process
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,38 +119,27 @@ def encode_documents(tokenizer: Tokenizer, texts: Iterable[str], workers: int = 
     Special tokens in a text are plain text. Each sentence but a document's first is tokenized with a leading
     space. A few batches of texts are in memory at any time.
     """
-    for documents in map_processes(_DocumentEncoder(tokenizer.to_str()), batch_texts(texts), workers):
+    for documents in map_processes(partial(_encode_batch, tokenizer.to_str()), batch_texts(texts), workers):
         yield from documents
 
 
-class _DocumentEncoder:
-    """Encode texts; pickled as the tokenizer's JSON."""
-
-    def __init__(self, serialized: str) -> None:
-        self._serialized = serialized
-
-    def __reduce__(self) -> tuple[Callable[[str], _DocumentEncoder], tuple[str]]:
-        return _build_worker_encoder, (self._serialized,)
-
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        tokenizer = Tokenizer.from_str(self._serialized)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True
-        return tokenizer
-
-    def __call__(self, texts: list[str]) -> list[EncodedDocument]:
-        sentences = [split_sentences(text) for text in texts]
-        spaced = [s if n == 0 else f" {s}" for document in sentences for n, s in enumerate(document)]
-        encoded = iter(self._tokenizer.encode_batch_fast(spaced, add_special_tokens=False))
-        ids = [[next(encoded).ids for _ in document] for document in sentences]
-        return [
-            EncodedDocument(np.fromiter(chain.from_iterable(parts), np.uint32), [len(p) for p in parts if p])
-            for parts in ids
-        ]
+@lru_cache(maxsize=1)
+def _load_tokenizer(serialized: str) -> Tokenizer:
+    if parent_process():
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the processes share the cores
+    tokenizer = Tokenizer.from_str(serialized)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
-def _build_worker_encoder(serialized: str) -> _DocumentEncoder:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the processes share the cores
-    return _DocumentEncoder(serialized)
+def _encode_batch(serialized: str, texts: list[str]) -> list[EncodedDocument]:
+    sentences = [split_sentences(text) for text in texts]
+    spaced = [s if n == 0 else f" {s}" for document in sentences for n, s in enumerate(document)]
+    encoded = iter(_load_tokenizer(serialized).encode_batch_fast(spaced, add_special_tokens=False))
+    ids = [[next(encoded).ids for _ in document] for document in sentences]
+    return [
+        EncodedDocument(np.fromiter(chain.from_iterable(parts), np.uint32), [len(p) for p in parts if p])
+        for parts in ids
+    ]

@@ -24,21 +24,16 @@ WORDPIECE_PREFIX = "##"
 """What WordPiece vocabularies write before a token that does not begin a word."""
 
 
-def learn_vocabulary(
-    texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True, min_frequency: int = 2
-) -> Tokenizer:
+def learn_vocabulary(texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True) -> Tokenizer:
     """Return a tokenizer of byte-level BPE that is learned from the texts, as INDUS does.
 
     vocab_size: fewer tokens where the texts have fewer; `<s>`, `<pad>`, `</s>`, `<unk>` come first, `<mask>`
-    last, as in RoBERTa. lowercase: of all texts. min_frequency: of a pair of tokens that is merged. Raises
+    last, as in RoBERTa. lowercase: of all texts. Raises
     InputError for a vocabulary smaller than the bytes, and for no text.
     """
     min_size = len(FIRST_TOKENS) + 1 + BYTE_TOKENS
-    if vocab_size < min_size or min_frequency < 1:
-        raise InputError(
-            f"a vocabulary of {vocab_size} tokens, each from {min_frequency} occurrences; "
-            f"at least {min_size} tokens and 1 occurrence are needed"
-        )
+    if vocab_size < min_size:
+        raise InputError(f"a vocabulary of {vocab_size} tokens; at least {min_size} are needed")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Lowercase() if lowercase else None
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -49,7 +44,7 @@ def learn_vocabulary(
         raise InputError("no text to learn a vocabulary from")
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1,
-        min_frequency=min_frequency,
+        min_frequency=2,  # of a pair of tokens that is merged
         special_tokens=list(FIRST_TOKENS),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -177,17 +172,14 @@ def compare_tokenizers(
     *,
     terms: Sequence[str] = (),
     sentences: Sequence[str] = (),
-    lowercase: bool = False,
 ) -> dict[str, TokenizerReport]:
     """Return name -> report of each tokenizer, on the same texts, which are read once.
 
-    domains: name -> texts. terms: whole if they are one token at the start of a text or after a space. lowercase:
-    of texts, terms and sentences, for all tokenizers.
+    domains: name -> texts. terms: whole if they are one token at the start of a text or after a space.
     """
-    fold = str.lower if lowercase else str
     counts = {name: {domain: TokenCounts() for domain in domains} for name in tokenizers}
     for domain, texts in domains.items():
-        for batch in batch_texts(map(fold, texts)):
+        for batch in batch_texts(texts):
             words = sum(len(text.split()) for text in batch)
             for name, tokenizer in tokenizers.items():
                 found = counts[name][domain]
@@ -197,10 +189,10 @@ def compare_tokenizers(
     return {
         name: TokenizerReport(
             size=tokenizer.get_vocab_size(),
-            terms_whole=_share_of_whole_terms(tokenizer, list(map(fold, terms))),
+            terms_whole=_share_of_whole_terms(tokenizer, terms),
             domains=counts[name],
             shared_tokens={other: len(vocabularies[name] & vocabularies[other]) for other in tokenizers},
-            splits={sentence: split_into_tokens(tokenizer, fold(sentence)) for sentence in sentences},
+            splits={sentence: split_into_tokens(tokenizer, sentence) for sentence in sentences},
         )
         for name, tokenizer in tokenizers.items()
     }

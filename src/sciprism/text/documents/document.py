@@ -6,7 +6,6 @@ Read are records of ADS and CMR, JATS articles, papers, plain text, and rows wit
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import re
 import tarfile
@@ -21,7 +20,7 @@ from xml.etree.ElementTree import Element
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_paper, clean_text
-from sciprism.papers.input_file import HEAD_BYTES, BadRecord, InputFile
+from sciprism.papers.input_file import BadRecord, InputFile
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
@@ -150,7 +149,7 @@ def read_documents(
 def _find_kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> str:
     """Return the kind of a file, or count the reason why it cannot be read and return ""."""
     try:
-        head = read_head(path)
+        head = open_input_file(path).head()
     except _FAULTS as error:
         dropped.add(BROKEN, f"{path}: {error}")
         return ""
@@ -204,19 +203,6 @@ def open_input_file(path: Path) -> InputFile:
     if path.name.lower().endswith(".bz2"):
         return PackedInputFile(path, lambda: io.BufferedReader(bz2.BZ2File(path)))
     return InputFile(path)
-
-
-def read_head(path: Path) -> str:
-    """Return the first characters of a file, decompressed; invalid UTF-8 is replaced."""
-    with path.open("rb") as plain:
-        start = plain.read(3)
-        plain.seek(0)
-        stream: BinaryIO = plain
-        if start[:2] == b"\x1f\x8b":
-            stream = gzip.GzipFile(fileobj=plain)  # type: ignore[assignment]
-        elif start == b"BZh":
-            stream = bz2.BZ2File(plain)  # type: ignore[assignment]
-        return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
 def normalize_licence(text: str) -> str:

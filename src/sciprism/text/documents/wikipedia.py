@@ -10,7 +10,7 @@ from itertools import chain
 from sciprism.papers.input_file import BadRecord
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of
-from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, read_head, register_reader
+from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, register_reader
 
 LICENCE = "CC BY-SA"
 NOT_ARTICLE, REDIRECT = "page that is no article", "redirect"
@@ -22,7 +22,7 @@ _LANGUAGE = re.compile(r'xml:lang="([^"]*)"')
 @register_reader("wikipedia", (".xml",), lambda head: _START.search(head) is not None)
 def read_wikipedia(file: DocumentFile) -> Iterator[Document]:
     """Yield each article (namespace 0, no redirects), its title first; ids are page ids."""
-    root = match[0] if (match := _START.search(read_head(file.path))) else ""
+    root = match[0] if (match := _START.search(file.input_file.head())) else ""
     space = f"{{{match[1]}}}" if (match := _NAMESPACE.search(root)) else ""
     language = match[1] if (match := _LANGUAGE.search(root)) else ""
     for page in read_xml_records(file.input_file, (f"{space}page",)):
