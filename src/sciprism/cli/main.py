@@ -7,13 +7,12 @@ import gc
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
 
 from sciprism.cli.collection import delete, index, push
 from sciprism.cli.compare import compare, results
@@ -24,24 +23,24 @@ from sciprism.cli.embed import embed, merge
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
-from sciprism.cli.match import assign, match
+from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.options import declare_options
-from sciprism.cli.output import echo, escape_controls, is_json_requested, print_json, show_work
+from sciprism.cli.options import Program, declare_options
+from sciprism.cli.output import AS_JSON, echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
-from sciprism.cli.screen import decide, replay, screen
+from sciprism.cli.screen import screen
 from sciprism.cli.search import calibrate, search, similar
 from sciprism.cli.serve import serve
-from sciprism.cli.tag import suggest, tag
-from sciprism.cli.tag import train as train_tagger
+from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
 from sciprism.errors import InputError, InterruptedRunError, RunFailedError, ShownWarning
 from sciprism.files import FULL, REFUSED, flush_output
+from sciprism.parallel import DEVICE
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 EXIT_STATUSES = {
@@ -128,6 +127,7 @@ def _after_interruption(stored: Stored | None, writes: bool, options: Mapping[st
 
 app = typer.Typer(
     name="sciprism",
+    cls=Program,
     help="Encode scientific papers, train and evaluate encoders, search papers by their vectors.",
     no_args_is_help=True,
     add_completion=False,
@@ -156,8 +156,6 @@ USE = (
     export,
     verify,
 )
-ON_DEVICES = (embed, search, similar, recommend, evaluate, assign, suggest, train_tagger, decide, replay)
-"""Commands with --device."""
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -165,22 +163,6 @@ STORED: dict[Callable[..., None], Stored] = {
     reproduce: lambda options: _has(options["results"] or Path("results") / options["paper"], "*/*/*.json"),
 }
 """Commands that continue -> whether they stored something: a checkpoint, a result."""
-
-
-class Command(TyperCommand):
-    """A command that refuses empty values: an unset variable of a shell would else stand for a default."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises InputError for an empty one."""
-        for before, arg in zip(["", *args], args, strict=False):
-            option, equals, value = arg.partition("=")
-            if not arg or (option.startswith("--") and equals and not value):
-                name = option or before
-                name = name if name.startswith("-") else "an argument"
-                raise InputError(
-                    f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)"
-                )
-        return super().parse_args(ctx, args)
 
 
 def _has(folder: Path | None, *patterns: str) -> bool:
@@ -192,10 +174,8 @@ for command in (*USE, *SCIENCE):
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]
-    declared = declare_options(shown, json=command is not serve, device=command in ON_DEVICES)
-    app.command(cls=Command, short_help=summary)(
-        with_explained_failures(declared, stored=STORED.get(command), writes=writes)
-    )
+    explained = with_explained_failures(declare_options(shown), stored=STORED.get(command), writes=writes)
+    app.command(short_help=summary)(explained)
 
 
 GROUPS = {
@@ -212,15 +192,26 @@ for name, group in GROUPS.items():
         assert part.callback is not None
         words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
         work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
-        declared = declare_options(work, device=part.callback in ON_DEVICES)
-        part.callback, part.cls = with_explained_failures(declared, writes=True), Command
+        part.callback = with_explained_failures(declare_options(work), writes=True)
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)
 
 
+WITH_MODELS = ("embed", "search", "similar", "recommend", "train", "evaluate", "match", "tag", "screen")
+
+
 @app.callback(invoke_without_command=True)
-def callback(show: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    """Print the version where it is asked for."""
+def callback(
+    ctx: typer.Context,
+    show: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON document. Any command; it may stand at its end."),
+    device: str = typer.Option("", help="Where models compute, cpu or cuda; else cuda where there is one. As --json."),
+) -> None:
+    """Print the version where it is asked for, and note the options of all commands."""
+    if device and ctx.invoked_subcommand not in WITH_MODELS:
+        raise InputError(f"--device is for commands that compute with models: {', '.join(WITH_MODELS)}")
+    for variable, value in ((AS_JSON, json), (DEVICE, device)):
+        ctx.call_on_close(partial(variable.reset, variable.set(value)))
     if show:
         from importlib.metadata import version
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from contextvars import copy_context
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 from typer.core import TyperGroup
 
-from sciprism.cli.output import AS_JSON, print_skip_counts
+from sciprism.cli.output import print_skip_counts
 from sciprism.errors import InputError
-from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper, ReadReport
@@ -29,10 +27,6 @@ OutputFolder = Annotated[Path, "The folder to write.", "--output", "-o"]
 
 Pooling = Annotated[str, "cls or mean, where the model's folder does not state it."]
 ScorePrecision = Annotated[str, "Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere."]
-
-Device = Annotated[str, "cpu or cuda; else cuda where there is one."]
-SHARED = {"json": (Annotated[bool, "Print one JSON document."], False), "device": (Device, "")}
-"""Name of an option that many commands have -> what it is, and its default."""
 
 CollectionFolder = Annotated[Path, "A folder made by `sciprism embed`."]
 Model = Annotated[str, "The folder of the collection's model, if it was moved."]
@@ -59,37 +53,52 @@ class DefaultCommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def declare_options(command: Callable[..., None], *, json: bool = True, device: bool = False) -> Callable[..., None]:
+class Program(TyperGroup):
+    """The commands; the options of the program itself may stand anywhere on its command line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises InputError for an empty one: an unset variable would else stand for a default."""
+        for before, arg in zip(["", *args], args, strict=False):
+            option, equals, value = arg.partition("=")
+            if not arg or (option.startswith("--") and equals and not value):
+                name = option or before
+                name = name if name.startswith("-") else "an argument"
+                raise InputError(
+                    f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)"
+                )
+        end = args.index("--") if "--" in args else len(args)
+        words, own = args[:end], list[str]()
+        while "--json" in words:
+            own.append(words.pop(words.index("--json")))
+        for place in [place for place, word in enumerate(words) if word.partition("=")[0] == "--device"][::-1]:
+            taken = slice(place, place + 1 + ("=" not in words[place]))
+            own, words[taken] = [*words[taken], *own], []
+        return super().parse_args(ctx, [*own, *words, *args[end:]])
+
+
+def declare_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command for the command line: its parameters, and fields of settings, with a text become options.
 
-    They are `name: Annotated[type, text, *flags] = default`; one without flags and default is an argument. json,
-    device: add `--json`, which `print_result` follows, and `--device`, where models are loaded.
+    They are `name: Annotated[type, text, *flags] = default`; one without flags and default is an argument.
     """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     settings: dict[str, Any] = {item.name: item.annotation for item in parameters if is_dataclass(item.annotation)}
     options = {name: list(list_options(kind)) for name, kind in settings.items()}
-    shared = [AS_JSON] * json + [DEVICE] * device
     shown = [
         option
         for item in parameters
         for option in options.get(item.name) or [_declare(item.name, item.annotation, item.default)]
     ]
-    shown += [_declare(context.name, *SHARED[context.name]) for context in shared]
 
+    @wraps(command)
     def run(**values: Any) -> None:
-        for context in shared:
-            context.set(values.pop(context.name))
         for name, kind in settings.items():
             values[name] = build_settings(kind, {option.name: values.pop(option.name) for option in options[name]})
         command(**values)
 
-    @wraps(command)
-    def run_apart(**values: Any) -> None:
-        copy_context().run(run, **values)
-
-    vars(run_apart)["__signature__"] = inspect.Signature(shown)
-    run_apart.__annotations__ = {option.name: option.annotation for option in shown}
-    return run_apart
+    vars(run)["__signature__"] = inspect.Signature(shown)
+    run.__annotations__ = {option.name: option.annotation for option in shown}
+    return run
 
 
 def _declare(name: str, annotation: Any, default: Any) -> inspect.Parameter:

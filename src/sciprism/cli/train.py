@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import Device
 from sciprism.cli.output import (
     AS_JSON,
     ProgressDisplay,
@@ -24,6 +23,7 @@ from sciprism.cli.output import (
     print_table,
 )
 from sciprism.errors import InputError
+from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -51,7 +51,6 @@ def train(
         str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
     ] = "",
     allow_overlap: Annotated[bool, "Train on papers of tests too."] = False,
-    device: Device = "",
     plan_only: Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"] = False,
     listed: Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"] = False,
 ) -> None:
@@ -76,8 +75,9 @@ def train(
     loaded = read_recipe(recipe, changes or [], sources=sources)
     display = show_training(loaded, data_folder)
     folder = Path(os.devnull) / "run" if output is None else output  # where no run can be
-    loader = partial(_load_teacher, device=device or None)
-    plan = plan_training(loaded, folder, overlaps=overlaps, device=device or None, load_model=loader)
+    device = DEVICE.get() or None
+    loader = partial(_load_teacher, device=device)
+    plan = plan_training(loaded, folder, overlaps=overlaps, device=device, load_model=loader)
     if plan_only:
         return print_plan(plan)
     return _run(plan, display)
