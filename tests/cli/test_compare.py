@@ -3,11 +3,9 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from sciprism.cli.compare import compare
-from sciprism.cli.options import declare_options
+from sciprism.cli.main import app
 from sciprism.errors import InputError
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import ItemScores
@@ -33,9 +31,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(declare_options(compare))
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    done = CliRunner().invoke(app, ["compare", *map(str, arguments)])
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.stdout

@@ -2,19 +2,14 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from sciprism.cli.inspect import inspect
-from sciprism.cli.options import declare_options
+from sciprism.cli.main import app
 from sciprism.errors import GuessedEncodingWarning, InputError, RunFailedError
-
-app = typer.Typer(rich_markup_mode=None)
-app.command()(declare_options(inspect))
 
 
 def run(*arguments: str | Path, **more: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], **more)
+    return CliRunner().invoke(app, ["inspect", *(str(argument) for argument in arguments)], **more)
 
 
 @pytest.fixture

@@ -4,12 +4,10 @@ import json
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from open_data import paper, write, write_table
-from sciprism.cli.options import declare_options
-from sciprism.cli.overlap import overlap
+from sciprism.cli.main import app
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
     Click,
@@ -129,9 +127,7 @@ def test_tasks_without_data_are_named(data):
 
 
 def command(*arguments):
-    app = typer.Typer()
-    app.command()(declare_options(overlap))
-    return CliRunner().invoke(app, [str(each) for each in arguments])
+    return CliRunner().invoke(app, ["overlap", *map(str, arguments)])
 
 
 def test_the_command_tells_people_and_machines(data, tmp_path):

@@ -12,24 +12,16 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from fake_encoder import FakeEncoder, some_papers
 from five_papers import PAPERS
-from sciprism.cli.collection import index
-from sciprism.cli.embed import embed
-from sciprism.cli.options import declare_options
-from sciprism.cli.search import search, similar
+from sciprism.cli.main import app
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError, OtherLanguageWarning
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import read_manifest
-
-app = typer.Typer(pretty_exceptions_enable=False)
-for command in (embed, index, search, similar):
-    app.command()(declare_options(command, device=True))
 
 
 @pytest.fixture(autouse=True)
@@ -336,7 +328,7 @@ def test_a_model_that_moved_can_be_named(collection: Path) -> None:
     manifest = read_manifest(collection)
     moved = manifest.encoder.model_copy(update={"name": "gone"})
     manifest.model_copy(update={"encoder": moved}).write(collection)
-    assert "say where it is now with --model" in error_of(run("search", collection, "dna"))
+    assert "search with --model FOLDER" in error_of(run("search", collection, "dna"))
     assert run("search", collection, "dna", "--model", "here").exit_code == 0
     assert "vectors of gone" in error_of(run("search", collection, "dna", "--model", "other"))
 

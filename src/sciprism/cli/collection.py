@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import CollectionFolder, Model, read_lines
+from sciprism.cli.options import CollectionFolder, read_lines
 from sciprism.cli.output import ProgressDisplay, echo, print_result, warn_unfinished
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
@@ -22,8 +22,6 @@ def index(
     approximate: Annotated[bool, "Add a FAISS index: faster over hundreds of thousands of papers."] = False,
     lexical: Annotated[bool, "Add a BM25 index, for --mode lexical and hybrid."] = False,
     recall: Annotated[float, "Share of the ten nearest papers that approximate search is to find."] = 0.95,
-    memory: Annotated[float, "GB of memory that building an approximate index may take."] = 4.0,
-    model: Model = "",
 ) -> None:
     """Check a collection's files, and add an approximate or a lexical index to it.
 
@@ -38,14 +36,14 @@ def index(
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
-    options = by_vectors.BuildOptions(recall=recall, memory=memory)
+    options = by_vectors.BuildOptions(recall=recall)
     opened = StoredCollection.open(collection)
     built: list[BuiltIndex] = []
     with lock_folder(collection), ProgressDisplay("checking files") as display:
         opened.verify()
         if approximate:
             by_vectors.check_possible(opened)
-            titles = _encode_titles(opened, model)
+            titles = _encode_titles(opened)
             built = by_vectors.build(opened, options, titles=titles, progress=display)
         if lexical:
             by_words.build(opened, progress=display)
@@ -56,16 +54,14 @@ def index(
     print_result("sciprism.index/1", document, "\n".join(lines))
 
 
-def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueries]:
+def _encode_titles(opened: StoredCollection) -> dict[str, TitleQueries]:
     """Return titles encoded as queries; none, with a message, where the collection's model is not there."""
     from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import encode_titles
 
     try:
-        return encode_titles(opened, load_encoder(opened, model))
+        return encode_titles(opened, load_encoder(opened))
     except InputError as error:
-        if model:
-            raise
         echo(f"recall is measured without titles as queries: {error}", error=True)
         return {}
 

@@ -23,8 +23,9 @@ def compare(
     baseline: Annotated[
         str, "The system that others are compared with; else the first named, of folders and in evaluate."
     ] = "",
-    output_format: Annotated[str, "terminal, markdown, latex, json or html; else by the file's suffix."] = "",
-    output: Annotated[Path | None, "Write to this file, not to standard output.", "-o", "--output"] = None,
+    output: Annotated[
+        Path | None, "Write to this file, not to standard output: .md, .tex, .json, .html or .txt.", "-o", "--output"
+    ] = None,
     figures: Annotated[
         Path | None,
         'Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".',
@@ -49,7 +50,7 @@ def compare(
 
     if costs and not figures:
         raise InputError("--costs is for --figures FOLDER; name both")
-    named_format, output_format = output_format, _choose_format(output, output_format)
+    output_format = _choose_format(output)
     if output and output.suffix == ".json":  # results are such files: a report among them would be one, or replace one
         check_outputs([output], results)
     systems = group_by_system(read_stored_results(results))
@@ -63,23 +64,20 @@ def compare(
         files, notes = write_figures(report, figures, read_costs(costs) if costs else [])
         drawn = {"files": [*map(str, files)], "notes": notes}
     text: str | Callable[[], None] = partial(_write, report, output_format, output)
-    if drawn and not output and not named_format:
+    if drawn and not output:
         text = "\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])])
     print_result("sciprism.compare/1", report.to_json() | ({"figures": drawn} if drawn else {}), text)
 
 
-def _choose_format(output: Path | None, named: str) -> str:
-    """Return the output format: as named, else by the file's suffix."""
-    from sciprism.evaluation.report import SUFFIXES, outputs
+def _choose_format(output: Path | None) -> str:
+    """Return the format of a file, by its suffix, or of the terminal."""
+    from sciprism.evaluation.report import SUFFIXES
 
-    if output and not named and output.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{output}: end its name in {', '.join(SUFFIXES)}, or name one with --output-format")
-    chosen = named or SUFFIXES[output.suffix.lower() if output else ".txt"]
-    if AS_JSON.get() and (output or chosen != "terminal"):
+    if output and output.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{output}: end its name in {', '.join(SUFFIXES)}")
+    if AS_JSON.get() and output:
         raise InputError("--json prints the document; write it to a file with -o NAME.json alone")
-    if chosen not in outputs:
-        raise InputError(f"unknown output format {chosen!r}; known: {', '.join(outputs)}")
-    return chosen
+    return SUFFIXES[output.suffix.lower() if output else ".txt"]
 
 
 def _write(report: Report, output_format: str, output: Path | None) -> None:
@@ -90,10 +88,8 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
         content = outputs[output_format](report).encode()
         write_atomically(output, lambda file: file.write(content))
         echo(f"wrote {output}")
-    elif output_format == "terminal":
-        show(report, plain_console())
     else:
-        echo(outputs[output_format](report), end="")
+        show(report, plain_console())
 
 
 results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate` into few files.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import DataFolder, OutputFolder, folder_or_none
+from sciprism.cli.options import OutputFolder, data_folder
 from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_result
 from sciprism.errors import InputError
 
@@ -75,8 +75,6 @@ def _describe_size(size: int | None) -> str:
 @data.command("list")
 def list_data(
     suite: Annotated[str, typer.Argument(help="Only the data sets of a suite.", show_default=False)] = "",
-    *,
-    data: DataFolder = "",
 ) -> None:
     """List the data sets: which are here, which tasks read them, where they come from, and their licence.
 
@@ -87,7 +85,7 @@ def list_data(
     from sciprism.datasets.data_root import read_manifest, select_data
     from sciprism.datasets.fetching import describe_here
 
-    folder = folder_or_none(data)
+    folder = data_folder()
     chosen = select_data([suite]) if suite else list(read_manifest().values())
     tasks = _find_tasks(suite.partition("/")[0])
     states = {one.name: describe_here(one, folder) for one in chosen}
@@ -99,7 +97,9 @@ def list_data(
     found = sum(state is not None for state in states.values())
     where = f"in {folder}" if folder else "in no folder: pass --data or set SCIPRISM_DATA"
     end = f"\n{found} of {len(chosen)} data sets are {where}"
-    print_result("sciprism.data-list/1", {"folder": data, "data": rows}, lambda: print_entries(entries, end))
+    print_result(
+        "sciprism.data-list/1", {"folder": str(folder or ""), "data": rows}, lambda: print_entries(entries, end)
+    )
 
 
 def _find_tasks(only: str) -> Mapping[str, Mapping[str, list[str]]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sciprism.cli.options import PaperFiles, Reading, check_outputs
+from sciprism.cli.options import PaperFiles, TableReading, check_outputs
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_result, print_skip_counts, print_table
 from sciprism.drop_report import CONTAINERS
 from sciprism.errors import InputError
@@ -15,23 +14,11 @@ if TYPE_CHECKING:
     from sciprism.uses.deduplication import Deduplication
 
 
-@dataclass(frozen=True, kw_only=True)
-class MergeThreshold:
-    """Which records are merged."""
-
-    merge_preprints: Annotated[bool, "Merge preprints with their articles; else they are linked."] = False
-    threshold: Annotated[float, "Probability from which two records are merged; below it they are uncertain."] = 0.8
-
-    def __post_init__(self) -> None:
-        if not 0.5 <= self.threshold <= 1:
-            raise InputError(f"--threshold {self.threshold} is not between 0.5 and 1")
-
-
 def dedupe(
     files: PaperFiles,
     output: Annotated[Path, "The file to write: .bib, .ris, .csv or .jsonl.", "-o", "--output"],
-    reading: Reading,
-    rules: MergeThreshold,
+    reading: TableReading,
+    merge_preprints: Annotated[bool, "Merge preprints with their articles; else they are linked."] = False,
     review: Annotated[Path | None, "A .csv of uncertain pairs to decide on; decisions in it are followed."] = None,
 ) -> None:
     """Merge the records of one paper that exports of several databases hold, and count what was removed.
@@ -54,7 +41,7 @@ def dedupe(
         records = list(display.count(reading.read_files(files, report)))
         if not records:
             raise InputError(f"{', '.join(files)}: no records; nothing was written")
-        result = find(records, review=review, **asdict(rules), progress=display)
+        result = find(records, review=review, merge_preprints=merge_preprints, progress=display)
     write_papers(result.papers(), output)
     print_skip_counts(report.files, error=True)
     names = {"output": str(output), "review": review and str(review), "skipped": report.skipped_count}

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from sciprism.cli.options import IdentifiedReading, Model, PaperFiles, open_abstracts, split_names
+from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts, split_names
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
 from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, InterruptedRunError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
     from sciprism.progress import Progress
-    from sciprism.store import CollectionLayout, EmbedReport, StoredCollection
+    from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.embed_files import EmbedInput, FilesReport
     from sciprism.store.manifest import EncoderRecord
     from sciprism.store.parts import MergeReport
@@ -65,6 +65,7 @@ def embed_on_cluster(
     """Embed all parts of an input on a Ray cluster, merge them, and print the counts."""
     from sciprism.store.parts import merge as merge_parts
     from sciprism.store.ray_parts import RayJob, embed_with_ray
+    from sciprism.uses.collection import load_encoder
 
     if output.exists():
         raise InputError(f"{output} exists; parts make a new collection: name a new folder, or add to it without --ray")
@@ -80,7 +81,7 @@ def embed_on_cluster(
     with interrupted_by_termination(), ProgressDisplay("embedding", "parts") as display:
         embed_with_ray(job, wanted.ray, display)
         display("merge")
-        report = merge_parts([job.folder], output, partial(_load_encoder, model=""), skip_bad=source.skip_bad)
+        report = merge_parts([job.folder], output, load_encoder, skip_bad=source.skip_bad)
     shutil.rmtree(job.folder)
     _print_merge(output, report)
 
@@ -103,7 +104,6 @@ def merge(
     parts: Annotated[list[Path], "The folders of all parts, or one that holds them."],
     output: Annotated[Path, "The collection: a new folder.", "-o", "--output"],
     skip_bad: Annotated[bool, "Count papers that have the id of another; the first is used."] = False,
-    model: Model = "",
 ) -> None:
     """Make one collection of the parts that `embed --part` made; no vectors are copied, and the parts stay.
 
@@ -112,16 +112,11 @@ def merge(
     Example: sciprism merge parts/ -o vecs/
     """
     from sciprism.store.parts import merge as merge_parts
-
-    with ProgressDisplay("merge"):
-        report = merge_parts(parts, output, partial(_load_encoder, model=model), skip_bad=skip_bad)
-    _print_merge(output, report)
-
-
-def _load_encoder(stored: StoredCollection, model: str) -> Encoder:
     from sciprism.uses.collection import load_encoder
 
-    return load_encoder(stored, model)
+    with ProgressDisplay("merge"):
+        report = merge_parts(parts, output, load_encoder, skip_bad=skip_bad)
+    _print_merge(output, report)
 
 
 def _print_merge(output: Path, report: MergeReport) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import DataFolder, exact_precision, folder_or_none
+from sciprism.cli.options import data_folder
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, plain_console, print_entries, print_result
 from sciprism.errors import InputError
 
@@ -21,23 +21,20 @@ if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
     from sciprism.evaluation.run import SelectedTasks
     from sciprism.evaluation.systems import System
-    from sciprism.evaluation.systems.loading import SystemOptions
     from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.grid import SolverName
 
 
 Format = Annotated[str, "Use vectors of this format: classification, regression, proximity, search; else each task's."]
-Seed = Annotated[int, "Seed of all random choices: few-shot samples, bootstrap."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChoice:
     """Which tasks are scored, with which solver of probes, and what fine-tuning tries."""
 
-    suite: Annotated[str, "A suite or suite/view: open, scirepeval, beir ..."] = ""
+    suite: Annotated[str, "A suite or suite/view: open, open/quick, scirepeval, beir ..."] = ""
     tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
     task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
-    quick: Annotated[bool, "Only the suite's quick view, for development."] = False
     solver: Annotated[str, "Fits probes in place of the suite's: exact, published, intercept or sklearn."] = ""
     grid: Annotated[
         tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
@@ -49,8 +46,6 @@ class TaskChoice:
 
         if bool(self.suite) == bool(self.tasks):
             raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")
-        if self.quick and self.tasks:
-            raise InputError("--quick is a view of a suite; custom tasks have none")
         values = {}
         for text in self.grid:
             axis, _, numbers = text.partition("=")
@@ -58,27 +53,8 @@ class TaskChoice:
                 values[axis] = [float(number) for number in numbers.split(",")]
             except ValueError:
                 raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
-        name = f"{self.suite.partition('/')[0]}/quick" if self.quick else self.suite
-        selected = select_tasks(Path(self.tasks) if self.tasks else name, list(self.task))
+        selected = select_tasks(Path(self.tasks) if self.tasks else self.suite, list(self.task))
         return configure_tasks(selected, cast("SolverName | None", self.solver or None), values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelLoading:
-    """How models are loaded whose folders do not state it."""
-
-    pooling: Annotated[str, "cls, mean or last, where the folder does not state it."] = ""
-    max_length: Annotated[int, "Texts are truncated to so many tokens; 0: the model's number."] = 0
-    precision: Annotated[
-        str, "Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere."
-    ] = "auto"
-
-    def build(self) -> SystemOptions:
-        """Return the options of a system."""
-        from sciprism.evaluation import SystemOptions
-
-        pooling, length = self.pooling or None, self.max_length or None
-        return SystemOptions(pooling=pooling, max_length=length, precision=exact_precision(self.precision))
 
 
 def evaluate(
@@ -93,11 +69,9 @@ def evaluate(
     output: Annotated[Path | None, "The folder of results.", "--output", "-o"] = None,
     *,
     choice: TaskChoice,
-    loading: ModelLoading,
-    data: DataFolder = "",
+    pooling: Annotated[str, "cls, mean or last, where the folder of a model does not state it."] = "",
     format: Format = "",
-    seed: Seed = 0,
-    seeds: Annotated[int, "Runs of each task, with seeds from --seed on; 0: as many as the task declares."] = 0,
+    seeds: Annotated[int, "Runs of each task, each with a seed; 0: as many as the task declares."] = 0,
     listed: Annotated[bool, "List suites, their tasks and data, and stop.", "--list"] = False,
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
@@ -106,9 +80,9 @@ def evaluate(
     one failed, or where the data of all are missing. Tasks that fine-tune
     (blurb, nasa-qa, climate-ner, open-nlu) choose a setting on dev with the first seed and run it with each.
 
-    Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
+    Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open/quick -o out/open
     """
-    from sciprism.evaluation import EvaluationOptions
+    from sciprism.evaluation import EvaluationOptions, SystemOptions
     from sciprism.evaluation import evaluate as score
 
     if listed:
@@ -116,11 +90,11 @@ def evaluate(
     if not models or output is None:
         raise InputError("name the models and the folder of results: sciprism evaluate MODEL --suite open -o RESULTS")
     selected = choice.select()
-    options = EvaluationOptions(seeds=seeds, format=format, loading=loading.build(), command=command_line())
+    loading = SystemOptions(pooling=pooling or None)
+    options = EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line())
     with ScoringProgress() as shown:
         options = replace(options, text_progress=shown.on_texts)
-        folder = folder_or_none(data)
-        results = score(models, selected, folder, output=output, seed=seed, options=options, progress=shown.on_task)
+        results = score(models, selected, data_folder(), output=output, options=options, progress=shown.on_task)
     print_result("sciprism.evaluate/1", {"results": results.to_json()}, lambda: results.show(plain_console()))
     if results.failed:
         raise typer.Exit(1)

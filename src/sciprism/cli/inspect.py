@@ -42,7 +42,6 @@ def inspect(
     files: PaperFiles,
     reading: IdentifiedReading,
     labels: Annotated[bool, "The files hold labels, not papers."] = False,
-    near_duplicates: Annotated[bool, "Search for near-duplicate texts too."] = True,
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
@@ -60,8 +59,8 @@ def inspect(
             inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
             papers = display.count(completion.complete(read_papers(files, **read)))
-            near, rate = SIMILARITY if near_duplicates else None, PAPERS_PER_SECOND
-            inspected = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
+            options = {"near_duplicates": SIMILARITY, "papers_per_second": PAPERS_PER_SECOND}
+            inspected = inspection.inspect_papers(papers, report, **options)
     with _naming_bad_records(report, reading.skip_bad):
         joined = completion.report if reading.abstracts else None
         document = inspected.to_json() | ({"abstracts": joined.to_json()} if joined else {})

@@ -25,7 +25,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.options import Program, declare_options
+from sciprism.cli.options import DATA, Program, declare_options
 from sciprism.cli.output import AS_JSON, echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
@@ -128,7 +128,8 @@ def _after_interruption(stored: Stored | None, writes: bool, options: Mapping[st
 app = typer.Typer(
     name="sciprism",
     cls=Program,
-    help="Encode scientific papers, train and evaluate encoders, search papers by their vectors.",
+    help="Encode scientific papers, train and evaluate encoders, search papers by their vectors. Options may stand "
+    "anywhere after `sciprism`.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -174,7 +175,9 @@ for command in (*USE, *SCIENCE):
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]
-    explained = with_explained_failures(declare_options(shown), stored=STORED.get(command), writes=writes)
+    explained = with_explained_failures(
+        declare_options(command.__name__, shown), stored=STORED.get(command), writes=writes
+    )
     app.command(short_help=summary)(explained)
 
 
@@ -192,25 +195,21 @@ for name, group in GROUPS.items():
         assert part.callback is not None
         words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
         work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
-        part.callback = with_explained_failures(declare_options(work), writes=True)
+        part.callback = with_explained_failures(declare_options(words, work), writes=True)
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)
-
-
-WITH_MODELS = ("embed", "search", "similar", "recommend", "train", "evaluate", "match", "tag", "screen")
 
 
 @app.callback(invoke_without_command=True)
 def callback(
     ctx: typer.Context,
     show: bool = typer.Option(False, "--version", help="Print the version and stop."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON document. Any command; it may stand at its end."),
-    device: str = typer.Option("", help="Where models compute, cpu or cuda; else cuda where there is one. As --json."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    device: str = typer.Option("", help="cpu or cuda; else cuda where there is one."),
+    data: str = typer.Option("", help="The folder of data sets; else SCIPRISM_DATA, the hub's cache, the hub."),
 ) -> None:
     """Print the version where it is asked for, and note the options of all commands."""
-    if device and ctx.invoked_subcommand not in WITH_MODELS:
-        raise InputError(f"--device is for commands that compute with models: {', '.join(WITH_MODELS)}")
-    for variable, value in ((AS_JSON, json), (DEVICE, device)):
+    for variable, value in ((AS_JSON, json), (DEVICE, device), (DATA, data)):
         ctx.call_on_close(partial(variable.reset, variable.set(value)))
     if show:
         from importlib.metadata import version

@@ -21,11 +21,8 @@ class MapOptions:
     """Which layout is retained, and what is written besides the page."""
 
     layout: Annotated[Path | None, "The .parquet of an earlier map, whose papers stay; else the one beside -o."] = None
-    new_layout: Annotated[bool, "Lay out all papers anew, though there is a layout."] = False
     neighbours: Annotated[Path | None, "Write the graph of nearest papers too, .csv or .graphml."] = None
     title: Annotated[str, "Title of the page; else the collection's name."] = ""
-    sample: Annotated[int, "Papers to lay out; of more, the others are placed by their neighbours."] = 100_000
-    seed: Annotated[int, "Seed of all random choices."] = 0
 
     def check(self, collection: Path, output: Path, table: Path) -> None:
         """Raise InputError for settings that contradict each other, and names that cannot be written."""
@@ -35,12 +32,8 @@ class MapOptions:
         for path, suffixes in ((output, SUFFIXES), (self.neighbours, GRAPHS)):
             if path is not None and path.suffix.lower() not in suffixes:
                 raise InputError(f"{path}: its name must end with {' or '.join(suffixes)}")
-        if self.layout and self.new_layout:
-            raise InputError("--layout names a layout to retain, and --new-layout draws another; leave one out")
         if self.layout and not self.layout.is_file():
             raise InputError(f"--layout {self.layout}: no such file; without --layout a new one is drawn")
-        if self.sample < 100:
-            raise InputError(f"--sample {self.sample}: lay out 100 papers or more")
         check_outputs(filter(None, [output, table, self.neighbours]), [collection])
         for path in filter(None, [table, self.neighbours]):  # what fails does so now, not after minutes of work
             write_atomically(trial := path.with_name(f".{path.name}.trial"), bool)
@@ -67,11 +60,11 @@ def map(
     settings.check(collection, output, table)
     # All are read, also one that is only replaced: no file of another kind is lost.
     layouts = {path: read_layout(path) for path in (settings.layout, table) if path and path.is_file()}
-    layout = None if settings.new_layout else next(iter(layouts), None)
+    layout = next(iter(layouts), None)
     former = layouts[layout] if layout else None
     stored = StoredCollection.open(collection)
     with ProgressDisplay("reading") as display:
-        drawn = draw_map(stored, former=former, seed=settings.seed, sample=settings.sample, progress=display)
+        drawn = draw_map(stored, former=former, progress=display)
         display("writing")
         write_parquet(drawn, stored, table)
         page = write_page(drawn, stored, output, title=settings.title) if is_page else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import DefaultCommandGroup, check_outputs, split_names
+from sciprism.cli.options import DefaultCommandGroup, check_outputs
 from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_result, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
@@ -42,9 +41,6 @@ def assign(
     output: Annotated[Path, "The assignment to write: .csv, or .json as OpenReview's.", "--output", "-o"],
     files: MatchFiles,
     settings: MatchSettings,
-    conflicts: Annotated[
-        str, "Conflicts to find: author, domain, institution, coauthor, own-paper; all; none."
-    ] = "all",
     scores_out: Annotated[Path | None, "Also write the scores, rows paper,reviewer,score.", "--scores-out"] = None,
     model: Annotated[str, "A model: folder, packaged name or hub id."] = "",
     bare: Annotated[bool, "Write three columns without a header, as OpenReview's.", "--bare"] = False,
@@ -59,8 +55,6 @@ def assign(
     from sciprism.uses.matching.result import check_companions, describe_unchecked, list_companions
     from sciprism.uses.matching.run import match as assign_reviewers
 
-    if conflicts != "all":
-        settings = replace(settings, conflicts=() if conflicts == "none" else split_names(conflicts))
     check_outputs(
         filter(None, (output, scores_out, *list_companions(output))), [*submissions, reviewers, *files.listed()]
     )

@@ -140,7 +140,6 @@ def export(
     format: Annotated[str, "Format of the vectors: classification, regression, proximity, search."] = "",
     compact: Annotated[bool, "int8 weights, which sciprism alone opens."] = False,
     pooling: Pooling = "",
-    neighbours: Annotated[int, "Of a collection: nearest papers of each, with scores."] = 0,
 ) -> None:
     """Write a model, or a collection's vectors and metadata, for other programs.
 
@@ -161,7 +160,7 @@ def export(
     from sciprism.uses.collection import Collection
 
     if is_collection(model):
-        count = Collection(Path(model)).export(output, format=format, neighbours=neighbours)
+        count = Collection(Path(model)).export(output, format=format)
         more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
         document = {"output": str(output), "kind": "collection", "papers": count}
         return print_result("sciprism.export/1", document, f"{output}: vectors of {count:,} papers{more}")

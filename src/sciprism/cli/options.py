@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -16,6 +18,7 @@ from typer.core import TyperGroup
 
 from sciprism.cli.output import print_skip_counts
 from sciprism.errors import InputError
+from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper, ReadReport
@@ -26,21 +29,21 @@ PaperFiles = Annotated[list[str], "Files or folders of papers; - is standard inp
 OutputFolder = Annotated[Path, "The folder to write.", "--output", "-o"]
 
 Pooling = Annotated[str, "cls or mean, where the model's folder does not state it."]
-ScorePrecision = Annotated[str, "Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere."]
 
 CollectionFolder = Annotated[Path, "A folder made by `sciprism embed`."]
 Model = Annotated[str, "The folder of the collection's model, if it was moved."]
 
-DataFolder = Annotated[
-    str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
-]
-OpenData = Annotated[
-    str, typer.Option(envvar="SCIPRISM_DATA", help="The open data sets; papers of their dev and test are dropped.")
-]
+DATA: ContextVar[str] = ContextVar("data", default="")
+"""What the command line states with --data."""
+USED_BY = {
+    "--device": "embed, search, similar, recommend, train, evaluate, match assign, tag suggest, tag train, "
+    "screen records, screen simulate",
+    "--data": "train, evaluate, reproduce, overlap, data list, prepare open, prepare pairs, prepare text, "
+    "prepare scirepeval",
+}
+"""Option of the program -> the commands that it is for."""
 Edges = Annotated[Path | None, "A table of citing, cited; else the papers' references."]
 Exclude = Annotated[list[Path] | None, "Papers of tests, or a .txt with one id a line: they are dropped; repeatable."]
-Seed = Annotated[int, "Seed of all random choices."]
-Workers = Annotated[int, "Processes; the output is the same for any number."]
 
 
 class DefaultCommandGroup(TyperGroup):
@@ -68,18 +71,26 @@ class Program(TyperGroup):
                 )
         end = args.index("--") if "--" in args else len(args)
         words, own = args[:end], list[str]()
-        while "--json" in words:
-            own.append(words.pop(words.index("--json")))
-        for place in [place for place, word in enumerate(words) if word.partition("=")[0] == "--device"][::-1]:
-            taken = slice(place, place + 1 + ("=" not in words[place]))
-            own, words[taken] = [*words[taken], *own], []
+        for place in range(len(words) - 1, -1, -1):
+            option, equals, _ = words[place].partition("=")
+            if option == "--json" or option in USED_BY:
+                taken = slice(place, place + (1 if equals or option == "--json" else 2))
+                own, words[taken] = [*words[taken], *own], []
         return super().parse_args(ctx, [*own, *words, *args[end:]])
 
 
-def declare_options(command: Callable[..., None]) -> Callable[..., None]:
+def check_program_options(command: str) -> None:
+    """Raise InputError for an option of the program that a command does not use."""
+    for name, variable in (("--device", DEVICE), ("--data", DATA)):
+        if variable.get() and command not in USED_BY[name].split(", "):
+            raise InputError(f"{name} is not for `sciprism {command}`, but for {USED_BY[name]}")
+
+
+def declare_options(name: str, command: Callable[..., None]) -> Callable[..., None]:
     """Return a command for the command line: its parameters, and fields of settings, with a text become options.
 
-    They are `name: Annotated[type, text, *flags] = default`; one without flags and default is an argument.
+    name: of the command. They are `name: Annotated[type, text, *flags] = default`; one without flags and default is an
+    argument.
     """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     settings: dict[str, Any] = {item.name: item.annotation for item in parameters if is_dataclass(item.annotation)}
@@ -92,8 +103,9 @@ def declare_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
-        for name, kind in settings.items():
-            values[name] = build_settings(kind, {option.name: values.pop(option.name) for option in options[name]})
+        check_program_options(name)
+        for group, kind in settings.items():
+            values[group] = build_settings(kind, {option.name: values.pop(option.name) for option in options[group]})
         command(**values)
 
     vars(run)["__signature__"] = inspect.Signature(shown)
@@ -148,28 +160,35 @@ def _find_number(kind: Any, default: Any) -> Any:
 class Reading:
     """How a command reads files of papers."""
 
-    reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
-    columns: Annotated[tuple[str, ...], "Columns of a table: title=Titel,abstract=Text,...; repeatable."] = ()
-    encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
     skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False
+    columns: tuple[str, ...] = ()
 
     def build(self) -> ReadOptions:
         """Return the options of a reader."""
         from sciprism.papers.input_file import ReadOptions
 
-        return ReadOptions(columns=parse_columns(self.columns), encoding=self.encoding)
+        return ReadOptions(columns=parse_columns(self.columns))
 
     def read_files(self, files: Iterable[str], report: ReadReport) -> Iterator[Paper]:
         """Yield the papers of files; report: gets what was read and skipped."""
         from sciprism.papers import read_papers
 
-        return read_papers(files, reader=self.reader, options=self.build(), skip_bad=self.skip_bad, report=report)
+        return read_papers(files, options=self.build(), skip_bad=self.skip_bad, report=report)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdentifiedReading(Reading):
+class TableReading(Reading):
+    """How a command reads files of papers, which may be tables."""
+
+    columns: Annotated[tuple[str, ...], "Columns of a table: title=Titel,abstract=Text,...; repeatable."] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedReading(TableReading):
     """How a command reads files of papers, tells their ids apart, and joins abstracts."""
 
+    reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
+    encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
     id_prefix: Annotated[str, "A text before the ids of all files."] = ""
     ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers."] = False
     abstracts: Annotated[
@@ -178,7 +197,8 @@ class IdentifiedReading(Reading):
 
     def build(self) -> ReadOptions:
         """Return the options of a reader."""
-        return replace(Reading.build(self), id_prefix=self.id_prefix, ids_per_file=self.ids_per_file)
+        more = {"id_prefix": self.id_prefix, "ids_per_file": self.ids_per_file, "encoding": self.encoding}
+        return replace(Reading.build(self), **more)
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
@@ -210,13 +230,9 @@ def read_lines(file: str | Path) -> list[str]:
     return [line.strip() for _, line in InputFile(Path(file)).lines() if line.strip()]
 
 
-def exact_precision(precision: str) -> str:
-    """Return the precision of a command whose numbers others repeat: auto is float32."""
-    return "float32" if precision == "auto" else precision
-
-
-def folder_or_none(text: str) -> Path | None:
-    """Return the path of the folder of data, None where the option is empty. InputError where it is none."""
+def data_folder() -> Path | None:
+    """Return the folder of data sets, of --data or SCIPRISM_DATA; None where neither is stated."""
+    text = DATA.get() or os.environ.get("SCIPRISM_DATA", "")
     if text and not Path(text).is_dir():
         raise InputError(f"--data {text}: no such folder; name one with --data or SCIPRISM_DATA")
     return Path(text) if text else None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import DataFolder, Reading, folder_or_none
+from sciprism.cli.options import data_folder
 from sciprism.cli.output import echo, format_share, print_result, print_skipped, print_table
 from sciprism.errors import InputError
 
@@ -21,27 +19,23 @@ if TYPE_CHECKING:
 def overlap(
     train: Annotated[str, "A file or folder of training papers; - is standard input."],
     tasks: Annotated[list[str], "Suites (open, open/quick, scirepeval ...), or files and folders of papers."],
-    reading: Reading,
-    data: DataFolder = "",
-    near_duplicates: Annotated[
-        float, "Similarity from which two texts are near-duplicates; 0: texts do not count."
-    ] = 0.8,
+    skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False,
 ) -> None:
     """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
 
-    A model that has seen the papers of a test may score too well there. --reader, --columns and --encoding are
-    for TRAIN. Skipped records are named on standard error. Where a test could not be read, the exit status is 1.
+    A model that has seen the papers of a test may score too well there. Skipped records are named on standard
+    error. Where a test could not be read, the exit status is 1.
 
     Example: sciprism overlap my-training.jsonl open --data data/
     """
     from sciprism.evaluation.overlap import find_overlap
     from sciprism.papers import ReadReport, read_papers
 
-    report, read = ReadReport(), partial(read_papers, reader=reading.reader, options=reading.build())
-    _check_training_file(train, partial(read, skip_bad=True))
-    tests, unread = _read_tests(tasks, data, reading.skip_bad)
-    papers = read([train], skip_bad=reading.skip_bad, report=report)
-    result = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
+    report = ReadReport()
+    _check_training_file(train)
+    tests, unread = _read_tests(tasks, skip_bad)
+    papers = read_papers([train], skip_bad=skip_bad, report=report)
+    result = find_overlap(papers, tests, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
     if not result.papers:
         raise InputError(f"{train}: no training paper can be used, so nothing was compared")
@@ -50,26 +44,28 @@ def overlap(
         raise typer.Exit(1)
 
 
-def _check_training_file(train: str, read: Callable[[list[str]], Iterator[Paper]]) -> None:
+def _check_training_file(train: str) -> None:
     """Raise InputError for a file without papers before tests are read; name the papers of prepared sources."""
+    from sciprism.papers import read_papers
+
     if train == "-":
         return
     try:
-        next(read([train]), None)
+        next(read_papers([train], skip_bad=True), None)
     except InputError as error:
         beside = Path(train).parent / "papers.jsonl"
         hint = f"; the papers of prepared sources are in {beside}" if beside.exists() else ""
         raise InputError(f"{error}{hint}") from error
 
 
-def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:
+def _read_tests(names: list[str], skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Read the test papers of every suite, and of every file or folder under its own name."""
     from sciprism.datasets.data_root import DataRoot
     from sciprism.evaluation.overlap import read_test_papers
     from sciprism.evaluation.suites import suites
     from sciprism.papers import read_papers
 
-    data_root = DataRoot(folder_or_none(data))
+    data_root = DataRoot(data_folder())
     tests: dict[str, list[Paper]] = {}
     unread: dict[str, str] = {}
     for name in names:

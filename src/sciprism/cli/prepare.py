@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import (
-    DataFolder,
     Edges,
     Exclude,
-    OpenData,
     OutputFolder,
-    Seed,
-    Workers,
     check_output_folder,
-    folder_or_none,
+    data_folder,
     split_names,
 )
 from sciprism.cli.output import echo, format_cell, print_result, print_skip_counts, print_table, table_width
@@ -35,10 +31,7 @@ DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 
 def open_sets(
     out: OutputFolder,
-    data: DataFolder = "",
     max_queries: Annotated[int, "Queries of one source; 0: all."] = 20_000,
-    seed: Seed = 0,
-    workers: Workers = 1,
 ) -> None:
     """Make training sources of the open data, without test papers.
 
@@ -50,12 +43,8 @@ def open_sets(
     from sciprism.datasets.data_root import DataRoot
     from sciprism.prepare.open import prepare_open
 
-    data_root = DataRoot(folder_or_none(data))
-    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers))
-
-
-Fields = Annotated[list[str] | None, "Field of study whose papers are queries; repeatable; default: all fields."]
-Shards = Annotated[list[int] | None, "S2ORC shard whose papers are queries; repeatable; default: all shards."]
+    data_root = DataRoot(data_folder())
+    print_preparation(prepare_open(data_root, out, max_queries=max_queries))
 
 
 def citations(
@@ -66,8 +55,8 @@ def citations(
         Path | None, "Strengths of links between papers, such as SPECTER's data.json of co-views."
     ] = None,
     triplets: Annotated[Path | None, "Triplets to use as they are: a table such as SciNCL's train_triples.csv."] = None,
-    field: Fields = None,
-    shard: Shards = None,
+    field: Annotated[list[str] | None, "Field of study whose papers are queries; repeatable; else all."] = None,
+    shard: Annotated[list[int] | None, "S2ORC shard whose papers are queries; repeatable; else all."] = None,
     sampler: Annotated[str, "Such as specter or scincl; an unknown name lists all."] = "specter",
     option: Annotated[
         list[str] | None,
@@ -88,8 +77,7 @@ def citations(
         "Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable.",
     ] = None,
     require_abstract: Annotated[bool, "Drop papers without an abstract."] = False,
-    seed: Seed = 0,
-    workers: Workers = 1,
+    seed: Annotated[int, "Seed of all random choices."] = 0,
 ) -> None:
     """Make training triplets of papers and their citations.
 
@@ -106,7 +94,7 @@ def citations(
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
     balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)  # type: ignore[call-arg]
     name = "given" if triplets else sampler
-    settings = CitationSettings(name, option or [], balance, dev, hold_out, require_abstract, seed, workers)  # type: ignore
+    settings = CitationSettings(name, option or [], balance, dev, hold_out, require_abstract, seed)  # type: ignore
     print_preparation(prepare_citations(out, sources, settings))
 
 
@@ -122,9 +110,7 @@ def pairs(
     shapes: Annotated[str, SHAPES] = DEFAULT_SHAPES,
     edges: Edges = None,
     exclude: Exclude = None,
-    data: OpenData = "",
     dev: Annotated[float, "Share of papers that are held out."] = 0.01,
-    seed: Seed = 0,
 ) -> None:
     """Make pairs of texts to train a retriever on.
 
@@ -132,15 +118,17 @@ def pairs(
     dev/SHAPE.jsonl, which a recipe names as sources (a file of rows gives a source with the file's name), and
     pairs.json: counts, and what was dropped and why. Other sources in the folder are not changed.
 
+    Papers of dev and test of the open data in --data are dropped.
+
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
     from sciprism.prepare.filters import Filters
     from sciprism.prepare.pairs import PairSettings, prepare_pairs
 
     check_output_folder(out, [*files, edges])
-    filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
+    filters = Filters(exclude=tuple(exclude or ()), data=data_folder())
     names = tuple(dict.fromkeys(split_names(shapes)))
-    settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
+    settings = PairSettings(shapes=names, edges=edges, dev=dev, filters=filters)
     print_preparation(prepare_pairs(out, files, settings))
 
 
@@ -165,30 +153,24 @@ def text(
     columns: Annotated[list[str] | None, "NAME=title,body: the columns of a table with text.", "--columns"] = None,
     languages: Annotated[str, "Languages to retain, such as en,de; guessed where not stated."] = "",
     licences: Annotated[str, 'Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.'] = "",
-    near_duplicates: Annotated[
-        float, "Similarity from which two texts are near-duplicates; 0: only equal texts."
-    ] = 0.8,
     exclude: Exclude = None,
-    data: OpenData = "",
     dev: Annotated[float, "Share of documents that are held out, by source."] = 0.01,
-    seed: Seed = 0,
-    workers: Workers = 1,
 ) -> None:
     """Make token shards out of texts, to pre-train on.
 
     Texts are filtered and deduplicated, and full sentences packed to a length. Writes train/ and dev/NAME/
     (memory-mapped blocks), tokenizer/ and mixture.json; prints documents, tokens and share of each source,
-    and what was dropped and why. Of duplicates the first is retained.
+    and what was dropped and why. Of duplicates the first is retained. Papers of dev and test of the open data in
+    --data are dropped.
 
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
     """
     from sciprism.prepare.filters import Filters
     from sciprism.prepare.text import TextSettings, prepare_text
 
-    near = near_duplicates or None
-    settings = TextSettings(tokenizer, vocab_size, False, length, across_documents, near, dev, seed, workers)  # type: ignore
+    settings = TextSettings(tokenizer, vocab_size, False, length, across_documents, dev=dev)
     retained = split_names(languages), split_names(licences)
-    filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
+    filters = Filters(*retained, tuple(exclude or ()), data_folder())
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())
     check_output_folder(out, (path for source in inputs for path in source.paths))
     print_preparation(prepare_text(out, inputs, settings, filters))
@@ -240,9 +222,6 @@ def patients(
     folder: Annotated[Path, "The folder of PMC-Patients-ReCDS, or one that holds it."],
     out: OutputFolder,
     task: Annotated[str, "par: articles for a patient; ppr: similar patients."] = "ppr",
-    negatives: Annotated[str, "bm25 (hard negatives) or random."] = "bm25",
-    pool: Annotated[int, "Documents that negatives are sampled from; 0: all, at 20 kB of memory each."] = 50_000,
-    seed: Seed = 0,
 ) -> None:
     """Make examples to fine-tune patient retrieval (PMC-Patients).
 
@@ -253,14 +232,13 @@ def patients(
     """
     from sciprism.prepare.patients import PatientSettings, prepare_patients
 
-    settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
+    settings = PatientSettings(search=task)  # type: ignore[arg-type]
     print_preparation(prepare_patients(folder, out, settings))
 
 
 CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
 PAPERS = typer.Option(help="Your papers in any format, to make the same kinds of sources; repeatable.")
 TABLES = typer.Option(help="A folder of tables: citations, authors, counts, mesh, venues, clicks.")
-YEAR = typer.Option(help="Publication year of papers whose citations count; 0: the most frequent.")
 
 
 def scirepeval(
@@ -268,12 +246,6 @@ def scirepeval(
     config: Annotated[Path | None, CONFIG] = None,
     papers: Annotated[list[Path] | None, PAPERS] = None,
     tables: Annotated[Path | None, TABLES] = None,
-    data: DataFolder = "",
-    max_examples: Annotated[int, "Examples of a train file; 0: all."] = 600_000,
-    dev: Annotated[float, "Share of your papers that are held out."] = 0.05,
-    year: Annotated[int, YEAR] = 0,
-    seed: Seed = 42,
-    workers: Workers = 1,
 ) -> None:
     """Make SciRepEval's training sources, or those of your papers.
 
@@ -284,15 +256,13 @@ def scirepeval(
 
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
-    from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
+    from sciprism.prepare.scirepeval.training_sources import prepare_scirepeval
     from sciprism.prepare.scirepeval.user_sources import UserPapers
 
     if tables and not papers:
         raise InputError(f"--tables {tables} describes papers; name these with --papers")
-    settings = SourceSettings(max_examples=max_examples, seed=seed, workers=workers)
-    user_papers = UserPapers(papers=tuple(papers), tables=tables, dev=dev, year=year) if papers else None
-    folder = folder_or_none(data)
-    done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
+    user_papers = UserPapers(papers=tuple(papers), tables=tables) if papers else None
+    done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=data_folder())
     print_preparation(done)
 
 
@@ -327,8 +297,6 @@ def _print_dropped(name: str, report: DropReport) -> None:
 def scimult(
     raw: Annotated[Path, "The folder with the published data, sub-folders by name."],
     out: OutputFolder,
-    seed: Seed = 12345,
-    only: Annotated[str | None, "pretrain or test: make these alone."] = None,
 ) -> None:
     """Make SciMult's pre-training sources and test files.
 
@@ -336,11 +304,11 @@ def scimult(
     recommendation, PMC-Patients-ReCDS. Prints Tables A1 and A2 next to the published figures, and what is
     missing.
 
-    Example: sciprism prepare scimult raw -o data --only test
+    Example: sciprism prepare scimult raw -o data
     """
     from sciprism.prepare.scimult.data_sets import prepare_scimult
 
-    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(echo, error=True))  # type: ignore[arg-type]
+    done = prepare_scimult(raw, out, on_start=partial(echo, error=True))
     print_preparation(done)
 
 
@@ -349,9 +317,7 @@ def ir(
     papers: Annotated[list[Path], "Papers in any format, whose abstracts are the distractors."],
     out: OutputFolder,
     distractors: Annotated[int, "Abstracts next to the annotated paragraphs.", "--distractors"],
-    dev: Annotated[float, "Share of dev; the rest is the test."] = 0.2,
     split_by: Annotated[str, "paragraph; or question, as NASA-IR: dev and test then share documents."] = "paragraph",
-    seed: Seed = 0,
 ) -> None:
     """Make a retrieval test set of annotated questions.
 
@@ -359,12 +325,12 @@ def ir(
     queries.jsonl, qrels/dev.tsv, qrels/test.tsv), tasks.toml for `sciprism evaluate --tasks`, and ir.json:
     counts, and what was dropped and why.
 
-    Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000 --seed 1
+    Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000
     """
     from sciprism.prepare.ir import RetrievalSettings, prepare_ir
 
     check_output_folder(out, [questions, *papers])
-    settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
+    settings = RetrievalSettings(distractors=distractors, split_by=split_by)  # type: ignore[arg-type]
     print_preparation(prepare_ir(questions, papers, out, settings))
 
 
@@ -379,14 +345,11 @@ def multi_scidocs(
     out: OutputFolder,
     edges: Edges = None,
     construction: Annotated[str, CONSTRUCTION] = "corrected",
-    field: Fields = None,
-    shard: Shards = None,
     negatives: Annotated[int, "Negatives of a query, at most."] = 500,
     within_fields: Annotated[bool, WITHIN] = False,
     val: Annotated[float, "Share of each field that is for val."] = 0.4,
     test: Annotated[float, "Share of each field that is for test."] = 0.4,
     max_queries: Annotated[int | None, MAX_QUERIES] = None,
-    seed: Seed = 321,
 ) -> None:
     """Make a Multi-SciDocs benchmark of your papers.
 
@@ -399,10 +362,9 @@ def multi_scidocs(
     from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scidocs
     from sciprism.prepare.sources.citation_corpus import CitationSources
 
-    sources = CitationSources(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
+    sources = CitationSources(files=tuple(files), edges=edges)
     settings = BenchmarkSettings(
         construction=construction,
-        seed=seed,
         negatives=negatives,
         within_fields=within_fields,
         val=val,
@@ -433,7 +395,6 @@ def lexical(
     file: Annotated[Path, "Training examples, as `prepare pairs` writes them."],
     out: OutputFolder,
     width: Annotated[int, "Dimensions of a vector that hold lexical features."] = 128,
-    share: Annotated[float, "Norm of the lexical dimensions; the norm of the others is 1."] = 0.5,
     max_examples: Annotated[int, "Examples to read, sampled at random."] = 10_000,
 ) -> None:
     """Make a model whose vectors have lexical features too.
@@ -453,7 +414,7 @@ def lexical(
     encoder = Encoder.load(model)
     examples = sample(read_examples(file, query="query", candidate="paper"), max_examples, "lexical")
     texts = [item for example in examples for item in (example.query, *example.positives[:1])]
-    made = add_lexical_features(encoder, texts, width=width, share=share)
+    made = add_lexical_features(encoder, texts, width=width)
     made.save(out, made_from=Path(model).name, texts=len(texts))
     note = f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts"
     record = {"lexical_dimensions": width, "dimensions": made.dim, "texts": len(texts)}

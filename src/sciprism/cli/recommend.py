@@ -82,7 +82,7 @@ def _rank(
     from sciprism.uses.recommending.run import FileReading
     from sciprism.uses.recommending.run import recommend as rank
 
-    files = FileReading(reading.build(), reading.skip_bad, reading.reader)
+    files = FileReading(reading.build(), reading.skip_bad)
     try:
         with ProgressDisplay("reading", "papers") as display:
             return rank(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.evaluate import ScoringProgress, command_line
-from sciprism.cli.options import ScorePrecision, exact_precision
+from sciprism.cli.options import DATA
 from sciprism.cli.output import AS_JSON, print_result, table_width
 from sciprism.errors import InputError
 from sciprism.files import write_atomically, write_json
@@ -30,24 +30,20 @@ def reproduce(
         str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")
     ] = "",
     listed: Annotated[bool, "List the paper's tables and models, and stop.", "--list"] = False,
-    data: Annotated[
-        str,
-        "The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
-        "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
-        "'fields' (over papers of all fields).",
-    ] = "",
     models: Annotated[
         list[str] | None,
         "KEY=NAME, a model by folder or name, again for another seed; or a .toml of such.",
     ] = None,
     only: Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."] = None,
-    quick: Annotated[bool, "Only the tasks of the open suite's quick view."] = False,
     from_results: Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"] = False,
     results: Annotated[Path | None, "The folder of results; results/PAPER."] = None,
-    precision: ScorePrecision = "auto",
     output: Annotated[Path | None, "Write to this file: .md, or .json with everything.", "-o", "--output"] = None,
 ) -> None:
     """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
+
+    --data is the folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; or,
+    in the folder of SCIPRISM_DATA: open (the open suite; open/quick is its quick view), built (the paper's tasks over
+    other papers), fields (over papers of all fields).
 
     Missing data and models are listed before anything runs. A second run continues where the first stopped.
     Models with several seeds: repeat --models with the same key.
@@ -60,18 +56,18 @@ def reproduce(
     chosen = reproductions[paper]
     if listed or not table:
         return _print_list(chosen)
-    table = chosen.resolve_table(table)
+    table, data = chosen.resolve_table(table), DATA.get()
     if table in {*chosen.other_tables, *chosen.sample_tables}:
-        if models or only or quick or from_results or results:
+        if models or only or from_results or results:
             raise InputError(f"table {table} is not made from scores: only --data and -o apply")
         return _print_counts(data, chosen, table, output)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
-    suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
+    suite, folder = _select_data(chosen, data, is_read=not from_results)
     out = results or Path("results") / paper
     if from_results:
         return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output)
-    plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
+    plan = _plan_table(chosen, table, suite, only or [], models or [], folder)
     return _print_table(chosen, _score(plan, out), output)
 
 
@@ -89,27 +85,25 @@ def _plan_table(
     only: list[str],
     models: list[str],
     data: Path | None,
-    precision: str,
 ) -> TablePlan:
     """Return the plan of a table's rows; what is missing is an error before anything runs."""
     from sciprism.reproduce.run import choose_rows, plan_table, read_model_names
 
     rows = choose_rows(paper.table(table), suite, only)
-    return plan_table(paper, rows, suite, read_model_names(models, paper.models), data, precision)
+    return plan_table(paper, rows, suite, read_model_names(models, paper.models), data, "float32")
 
 
-def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) -> tuple[GroupedSuite, Path | None]:
+def _select_data(paper: Reproduction, data: str, *, is_read: bool) -> tuple[GroupedSuite, Path | None]:
     """Return the data that a table is made on, and their folder where they are read."""
     root = os.environ.get("SCIPRISM_DATA", "")
-    if data in OTHER_DATA:
+    name, _, view = data.partition("/")
+    if name in OTHER_DATA and view in ("", "quick"):
         if is_read and not root:
             raise InputError(f"--data {data}: set SCIPRISM_DATA to the folder of the data sets")
-        if data not in paper.suites:
+        if name not in paper.suites:
             raise InputError(f"--data {data}: {paper.name} has {', '.join(paper.suites)}")
-        suite = paper.suites[data]
-        return suite.select_view("quick") if quick else suite, Path(root) if root else None
-    if quick:
-        raise InputError("--quick is a view of the open suite; add --data open")
+        suite = paper.suites[name]
+        return suite.select_view(view) if view else suite, Path(root) if root else None
     folder = data or root
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import DefaultCommandGroup, Reading, check_outputs
+from sciprism.cli.options import DefaultCommandGroup, TableReading, check_outputs
 from sciprism.cli.output import (
     AS_JSON,
     ProgressDisplay,
@@ -48,20 +48,16 @@ Records = Annotated[list[str], "Files of records: RIS, CSV, PubMed, BibTeX ..."]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoppingTest(Reading):
-    """How records and their labels are read, and the test on recall."""
+class RecordReading(TableReading):
+    """How records and their labels are read, and what encodes them."""
 
     labels: Annotated[str, "The column of labels in the file, 1 and 0; else found by its name."] = ""
-    target: Annotated[float, "The recall that the advice on stopping is about."] = 0.95
-    risk: Annotated[float, "The p-value below which the test advises to stop."] = 0.05
     model: Annotated[str, "A model whose vectors count a twentieth beside words; words: words alone."] = ""
 
     def read(self, records: list[str]) -> list[Paper]:
-        """Check the numbers and read all records; say which cannot be used."""
+        """Read all records; say which cannot be used."""
         from sciprism.papers.read import ReadReport
 
-        if not (0 < self.target < 1 and 0 < self.risk < 1):
-            raise InputError("--target and --risk are between 0 and 1, such as 0.95 and 0.05")
         report = ReadReport()
         papers = list(self.read_files(records, report))
         print_skipped(report.skipped, report.skipped_count)
@@ -84,7 +80,7 @@ class StoppingTest(Reading):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScreenOptions(StoppingTest):
+class ScreenOptions(RecordReading):
     """What is screened, by whom, and what is written."""
 
     decisions: Annotated[
@@ -95,7 +91,6 @@ class ScreenOptions(StoppingTest):
     double: Annotated[bool, "Show records that only others decided, too."] = False
     next: Annotated[int, "Write so many next records to -o, to decide in a spreadsheet."] = 0
     only: Annotated[str, "Write these alone: included, excluded, unsure or conflict."] = ""
-    seed: Annotated[int, "Seed of the order before anything is included."] = 0
 
     def find_tables(self, records: list[str], output: Path | None) -> tuple[Path, ...]:
         """Return the tables of decisions. Raises InputError where there can be none, or -o cannot be written so."""
@@ -117,7 +112,7 @@ class ScreenOptions(StoppingTest):
         """Read the records and the decisions on them."""
         from sciprism.uses.screening.session import Screening
 
-        chosen: dict[str, Any] = {"criteria": self.criteria, "column": self.labels, "seed": self.seed}
+        chosen = {"criteria": self.criteria, "column": self.labels}
         return Screening(self.read(records), tables, **chosen, encode=self.encoder)
 
 
@@ -133,6 +128,8 @@ def decide(
 
     Example: sciprism screen records refs.ris --decisions anna.csv
     """
+    from sciprism.uses.screening.session import RISK, TARGET
+
     tables = settings.find_tables(records, output)
     if "-" in records and output is None and not AS_JSON.get():
         raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
@@ -146,7 +143,7 @@ def decide(
             _open_desk(session, settings)
         except KeyboardInterrupt:
             raise InterruptedRunError("every decision is stored; the same command goes on") from None
-    stopping = {"target": settings.target, "risk": settings.risk, "p": session.p_value(settings.target)}
+    stopping = {"target": TARGET, "risk": RISK, "p": session.p_value(TARGET)}
     report = session.report() | {"stopping": stopping}
     document = {"decisions": [*map(str, tables)], "output": output and str(output)} | report
     print_result("sciprism.screen/1", document, lambda: _print_report(report))
@@ -238,7 +235,7 @@ def _print_report(report: dict[str, Any]) -> None:
 @screen.command("simulate")
 def replay(
     records: Records,
-    reading: StoppingTest,
+    reading: RecordReading,
     seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
     output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
 ) -> None:
@@ -246,7 +243,7 @@ def replay(
 
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
-    from sciprism.uses.screening.session import Screening, find_stop, measure_work, simulate
+    from sciprism.uses.screening.session import RISK, TARGET, Screening, find_stop, measure_work, simulate
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
@@ -257,7 +254,7 @@ def replay(
     replays = simulate([*map(session.text, rows)], labels, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)
-    scores = [measure_work(found) | find_stop(found, reading.target, reading.risk) for found in replays]
+    scores = [measure_work(found) | find_stop(found, TARGET, RISK) for found in replays]
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(labels), "without label": len(session.records) - len(rows)}
     counts["contradicting labels"] = session.contradictions

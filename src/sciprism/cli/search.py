@@ -59,11 +59,11 @@ def search(
         str, typer.Argument(help="A folder made by `sciprism embed`; not with --in.", show_default=False)
     ] = "",
     words: Annotated[
-        list[str] | None, typer.Argument(help="The words of one query; - alone is --queries -.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="The words of one query; - alone: a query a line of standard input.", show_default=False),
     ] = None,
     database: Annotated[str, "Search a collection that `sciprism push` copied to this address.", "--in"] = "",
     query: Annotated[list[str] | None, "A query; repeatable.", "-q", "--query"] = None,
-    queries: Annotated[str, "A file with one query a line; - is standard input."] = "",
     k: Annotated[int, "Papers to show for each query.", "-k"] = 10,
     mode: Annotated[str, "exact, approximate, lexical or hybrid."] = "exact",
     *,
@@ -73,7 +73,7 @@ def search(
 ) -> None:
     """Rank the papers of a collection for a query in words.
 
-    All words are one query, with quotes or without. For several queries: -q ONE -q TWO, or --queries FILE. In --mode
+    All words are one query, with quotes or without. For several queries: -q ONE -q TWO, or - < FILE. In --mode
     lexical a query may have "phrases", AND, OR, NOT and parentheses.
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
@@ -85,7 +85,7 @@ def search(
     check_mode(mode)
     chosen = among.build()
     words = [*filter(None, [collection if database else ""]), *(words or [])]
-    collect = partial(_collect_queries, words, query or [], queries, mode)
+    collect = partial(_collect_queries, words, query or [], mode)
     rank = _search_database if database else partial(_search_folder, quick=not AS_JSON.get())
     rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
     print_rankings("search", database or collection, rankings, mode)
@@ -130,50 +130,43 @@ def _search_database(
         return remote.rank(encoder, queries, k, mode=mode, filter=filter, why=why)
 
 
-def _collect_queries(words: list[str], queries: Iterable[str], file: str, mode: str) -> list[str]:
-    """Return the query in words, those of -q, and the lines of a file; empty lines are no queries.
+def _collect_queries(words: list[str], queries: Iterable[str], mode: str) -> list[str]:
+    """Return the query in words, and those of -q; of "-" alone the lines of standard input that are not empty.
 
     In mode lexical, words that the shell had in quotes are a phrase. Warns of operators in other modes.
     """
     from sciprism.index.boolean_query import BOOLEAN_SIGNS
 
-    if words == ["-"] and not file:
-        words, file = [], "-"
-    if "-" in words:
-        raise InputError("- is among the words of a query; read queries from standard input with --queries -")
+    read = words == ["-"]
+    if "-" in words and not read:
+        raise InputError("- is among the words of a query; alone it reads queries from standard input")
     if mode == "lexical" and len(words) > 1:
         words = [f'"{word}"' if " " in word and not BOOLEAN_SIGNS.search(word) else word for word in words]
-    collected = [*([" ".join(words)] if words else []), *queries]
-    if file:
-        collected += _read_queries(file)
+    collected = [*(_read_queries() if read else [" ".join(words)] if words else []), *queries]
     if not collected:
-        raise InputError("no query; write its words after the collection, or -q QUERY, or --queries FILE")
+        raise InputError("no query; write its words after the collection, or -q QUERY, or - < FILE")
     if mode != "lexical" and any(map(BOOLEAN_SIGNS.search, collected)):
         echo(f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical", error=True)
     return collected
 
 
-def _read_queries(file: str) -> Iterator[str]:
+def _read_queries() -> list[str]:
     from sciprism.papers.cleaning import is_blank
     from sciprism.papers.input_file import InputFile
 
-    lines = [line.strip() for _, line in InputFile(Path(file)).lines() if not is_blank(line)]
+    lines = [line.strip() for _, line in InputFile(Path("-")).lines() if not is_blank(line)]
     if not lines:
-        name = "standard input" if file == "-" else file
-        raise InputError(f"{name} holds no query; write one a line")
-    yield from lines
+        raise InputError("standard input holds no query; write one a line")
+    return lines
 
 
 def similar(
     collection: CollectionFolder,
     to: Annotated[str, "An id or its beginning, a DOI, PMID, arXiv id or link, a title, or a file of papers.", "--to"],
     k: Annotated[int, "Papers to show.", "-k"] = 10,
-    mode: Annotated[str, "exact or approximate."] = "exact",
     *,
-    among: FilterChoice,
     why: Annotated[bool, "Show the nearest sentence; --no-why loads no model."] = True,
     calibrated: Annotated[bool, "Show what each similarity means: a percentile, probabilities."] = False,
-    model: Model = "",
 ) -> None:
     """Rank the papers of a collection that are nearest to one of them, or to each paper of a file.
 
@@ -187,15 +180,13 @@ def similar(
     from sciprism.uses.search import similar as rank
     from sciprism.uses.search import similar_to_papers
 
-    chosen = among.build()
-    opened = open_papers(collection, chosen)
+    opened = open_papers(collection)
     scale = SimilarityScale(opened) if calibrated else None
     if papers := _read_given_papers(opened, to):
-        encoder = load_encoder(opened, model)
-        rankings = similar_to_papers(opened, encoder, papers, k, mode=mode, filter=chosen, why=why)
+        rankings = similar_to_papers(opened, load_encoder(opened), papers, k, why=why)
     else:
-        rankings = [rank(opened, load_encoder(opened, model) if why else None, to, k, mode=mode, filter=chosen)]
-    print_rankings("similar", collection, rankings, mode, scale)
+        rankings = [rank(opened, load_encoder(opened) if why else None, to, k)]
+    print_rankings("similar", collection, rankings, "exact", scale)
 
 
 def calibrate(
@@ -211,7 +202,7 @@ def calibrate(
     """
     from sciprism.uses.calibration import fit_relations
 
-    opened = open_papers(collection, FilterChoice().build())
+    opened = open_papers(collection)
     curves = fit_relations(opened, split_names(by))
     lines = []
     for curve in curves:
@@ -238,7 +229,7 @@ def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
     return []
 
 
-def open_papers(folder: Path, filter: Filter) -> StoredCollection:
+def open_papers(folder: Path, filter: Filter | None = None) -> StoredCollection:
     """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter.
 
     Warns on standard error of an unfinished one.
@@ -248,7 +239,8 @@ def open_papers(folder: Path, filter: Filter) -> StoredCollection:
 
     collection = StoredCollection.open(folder)
     if len(collection):
-        check_filter(collection, filter)
+        if filter is not None:
+            check_filter(collection, filter)
     elif collection.manifest.input is not None:
         raise InputError(f"{folder} holds no papers; add some with: sciprism embed FILES -o {folder}")
     if collection.manifest.input is None:

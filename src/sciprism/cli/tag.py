@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import DefaultCommandGroup, Reading, Seed, check_outputs, read_lines
+from sciprism.cli.options import DefaultCommandGroup, Reading, TableReading, check_outputs, read_lines
 from sciprism.cli.output import (
     AS_JSON,
     ProgressDisplay,
@@ -223,7 +223,7 @@ class TagPlaces:
 
         path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
-        if self.tags is None and not reading.reader and is_annif_folder(path):
+        if self.tags is None and is_annif_folder(path):
             papers = read_annif_folder(path, dropped=dropped, skip_bad=reading.skip_bad)
             rows = encode_papers(papers, vectors)
         else:
@@ -282,8 +282,6 @@ tag = typer.Typer(
 )
 
 ModelName = Annotated[str, "Model of the vectors: folder, packaged name or hub id.", "--model"]
-Limit = Annotated[int, "Tags for each paper."]
-Threshold = Annotated[float | None, "The lowest probability; else the one of best F1."]
 
 
 @tag.command()
@@ -291,13 +289,12 @@ def suggest(
     papers: Annotated[str, "A file or folder of papers, or a collection of `sciprism embed`."],
     source: TaggerChoice,
     labels: LabelChoice,
-    reading: Reading,
+    reading: TableReading,
     output: Annotated[Path | None, "The file: .csv, .jsonl, .tsv or .json (both Annif's).", "-o", "--output"] = None,
-    format: Annotated[str, "csv, jsonl, annif-tsv or annif-json; else by the suffix."] = "",
     tagged: Annotated[str, "Papers with tags, whose similar papers vote, without training."] = "",
     tags_in: Annotated[str, "Where they have their tags: keywords or fields.", "--tags-in"] = "keywords",
-    limit: Limit = 10,
-    threshold: Threshold = None,
+    limit: Annotated[int, "Tags for each paper."] = 10,
+    threshold: Annotated[float | None, "The lowest probability; else the one of best F1."] = None,
     model: ModelName = "",
 ) -> None:
     """Suggest tags for papers. `sciprism tag PAPERS` is the same: the word suggest may be left out.
@@ -308,7 +305,7 @@ def suggest(
     """
     source.check(tagged)
     inputs = [papers, tagged, source.tagger or "", *source.vocabulary]
-    file_format = _check_output(output, format, inputs) if output is not None else ""
+    file_format = _check_output(output, inputs) if output is not None else ""
     choice = labels.build(limit, threshold)
     vectors = open_vectors(model, source.tagger, [papers])
     similar = partial(TagPlaces(tags_in=tags_in).read, tagged, Reading(skip_bad=reading.skip_bad))
@@ -329,10 +326,9 @@ def train(
     papers: Annotated[str, "Tagged papers: a file, a collection, or Annif's corpus, file or folder."],
     vocabulary: VocabularyFiles,
     tags: TagPlaces,
-    reading: Reading,
+    reading: TableReading,
     output: Annotated[Path, "The tagger to write, a folder.", "-o", "--output"] = Path("tagger"),
     model: ModelName = "",
-    seed: Seed = 0,
 ) -> None:
     """Train a tagger on tagged papers; labels that no paper has are still suggested, by their names.
 
@@ -349,13 +345,7 @@ def train(
     data, report = tags.read(papers, reading, labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
         label_vectors = vectors.encode(labels.labels, "label")
-        learned = fit(
-            labels,
-            label_vectors,
-            data,
-            seed=seed,
-            progress=display,
-        )
+        learned = fit(labels, label_vectors, data, progress=display)
     learned.encoder = vectors.facts
     save_tagger(learned, output)
     facts = {"output": str(output), **learned.facts, "tags": report.to_json(), "notes": list(notes)}
@@ -369,8 +359,6 @@ def feedback(
     reading: Reading,
     papers: Annotated[str, "The judged papers, where the tagger was not trained on them."] = "",
     output: Annotated[Path | None, "The new tagger; else it replaces the old.", "-o", "--output"] = None,
-    model: ModelName = "",
-    seed: Seed = 0,
 ) -> None:
     """Train a tagger again with accepted and rejected suggestions.
 
@@ -390,17 +378,10 @@ def feedback(
     dropped = DropReport()
     judgements = read_judgements(reviewed, dropped)
     before = load_tagger(tagger)
-    load = partial(open_vectors, model, tagger, [])
+    load = partial(open_vectors, "", tagger, [])
     texts, vectors = read_judged_papers(before, judgements, papers, reading, load)
     with ProgressDisplay("training", "papers") as display:
-        learned, report = learn_from_feedback(
-            before,
-            judgements,
-            texts,
-            vectors,
-            seed=seed,
-            progress=display,
-        )
+        learned, report = learn_from_feedback(before, judgements, texts, vectors, progress=display)
     save_tagger(learned, target)
     facts = {"output": str(target), **asdict(report), "dropped": dropped.to_json()}
     print_result("sciprism.tag-feedback/1", facts, lambda: _print_feedback(target, report, dropped))
@@ -409,38 +390,33 @@ def feedback(
 @tag.command("report")
 def report(
     papers: Annotated[str, "Tagged papers that the tagger was not trained on."],
-    source: TaggerChoice,
+    tagger: Annotated[Path, "A folder made by `sciprism tag train`.", "--tagger"],
     tags: TagPlaces,
     reading: Reading,
-    limit: Limit = 10,
-    threshold: Threshold = None,
     count: Annotated[int, "Labels to show of each kind.", "-k"] = 10,
-    model: ModelName = "",
 ) -> None:
     """Compare suggestions with the tags of papers: scores, and the labels most often wrong or missed.
 
     Example: sciprism tag report test.jsonl --tagger tagger
     """
-    from sciprism.uses.tagging.suggestions import compare_tags
+    from sciprism.uses.tagging.suggestions import TagChoice, compare_tags
+    from sciprism.uses.tagging.tagger import load_tagger
 
-    source.check()
-    choice = LabelChoice().build(limit, threshold)
-    vectors = open_vectors(model, source.tagger, [papers])
-    opened, _ = source.open(vectors)
+    vectors, opened = open_vectors("", tagger, [papers]), load_tagger(tagger)
     data, read = tags.read(papers, reading, opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
-        suggested = list(display.count(opened.suggest(data.papers, data.vectors, choice)))
+        suggested = list(display.count(opened.suggest(data.papers, data.vectors, TagChoice())))
     gold = [data.tags[number].tolist() for number in range(len(data.papers))]
     card = compare_tags(opened.vocabulary, suggested, gold)
     document = {**card.to_json(count), "tags": read.to_json()}
     print_result("sciprism.tag-report/1", document, lambda: _print_card(card, read, count, opened.vocabulary))
 
 
-def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
+def _check_output(output: Path, inputs: Sequence[str | Path]) -> str:
     """Return the format of the file to write; InputError where writing it would lose an input or verdicts."""
     from sciprism.uses.tagging.suggestions import check_verdicts, choose_format
 
-    chosen = choose_format(output, format)
+    chosen = choose_format(output, "")
     check_outputs([output], inputs)
     check_verdicts(output, chosen)
     return chosen

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.options import data_folder
 from sciprism.cli.output import (
     AS_JSON,
     ProgressDisplay,
@@ -47,17 +48,13 @@ def train(
         list[str] | None, "Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.", "--set"
     ] = None,
     sources: Annotated[Path | None, "The folder of the recipe's sources; else the recipe's own folder."] = None,
-    data: Annotated[
-        str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
-    ] = "",
-    allow_overlap: Annotated[bool, "Train on papers of tests too."] = False,
     plan_only: Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"] = False,
     listed: Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"] = False,
 ) -> None:
     """Train a model stage by stage; the same command continues an interrupted run.
 
-    The recipe and its sources are checked before the first step. Several devices: `accelerate launch -m
-    sciprism train ...`.
+    The recipe and its sources are checked before the first step; with --data, for papers of tests too. Several devices:
+    `accelerate launch -m sciprism train ...`.
 
     Example: sciprism train recipes/laptop/scimult-vanilla.toml --sources open-sources -o runs/vanilla
     """
@@ -70,14 +67,13 @@ def train(
 
     if output is None and not plan_only:
         raise InputError("name the folder of the run: -o RUN; or --plan to see what it would take")
-    data_folder = Path(data) if data else None
-    overlaps = None if allow_overlap else _build_overlap_check(data_folder)
+    data = data_folder()
     loaded = read_recipe(recipe, changes or [], sources=sources)
-    display = show_training(loaded, data_folder)
+    display = show_training(loaded, data)
     folder = Path(os.devnull) / "run" if output is None else output  # where no run can be
     device = DEVICE.get() or None
     loader = partial(_load_teacher, device=device)
-    plan = plan_training(loaded, folder, overlaps=overlaps, device=device, load_model=loader)
+    plan = plan_training(loaded, folder, overlaps=_build_overlap_check(data), device=device, load_model=loader)
     if plan_only:
         return print_plan(plan)
     return _run(plan, display)

@@ -313,7 +313,7 @@ def build_columns(table: PaperTable, suite: GroupedSuite) -> tuple[TableColumn, 
         columns.append(TableColumn("micro", every, (), ("micro",)))
         columns.append(TableColumn("macro", every, shares, ("macro",)))
     if not columns:
-        raise InputError(f"table {table.name}: {suite.name} has no task for it; omit --quick")
+        raise InputError(f"table {table.name}: {suite.name} has no task for it; name another --data")
     return tuple(columns)
 
 

@@ -31,11 +31,11 @@ class ServeSettings:
     quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
     rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
-    queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
+    queue: int = 16_384
     deadline: float = 60.0
     batch_tokens: int | None = None
     max_texts: int = 2_048
-    max_body: Annotated[float, "MB of a request."] = 8.0
+    max_body: float = 8.0
     max_upload: Annotated[float, "MB of an uploaded file."] = 32.0
 
     def __post_init__(self) -> None:

@@ -134,7 +134,7 @@ class ExampleSource(_Source):
         if test_papers:
             raise InputError(
                 f"source {self.name}: {len(test_papers):,} of its papers are in tests, the first: {test_papers[0]}; "
-                "prepare it again with --exclude FILE of such papers, or pass --allow-overlap and report no such test"
+                "prepare it again with --exclude FILE of such papers, or train without --data and report no such test"
             )
         self.test_papers = 0
 
@@ -228,7 +228,7 @@ class TokenSource(_Source):
         if not (about.is_file() and json.loads(about.read_text("utf-8"))["settings"]["split_table"]):
             raise InputError(
                 f"source {self.name}: {self.spec.file} may hold papers of tests; prepare it again with "
-                "`sciprism prepare text --data`, or pass --allow-overlap and report no such test"
+                "`sciprism prepare text --data`, or train without --data and report no such test"
             )
         self.test_papers = 0
 

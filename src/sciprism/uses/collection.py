@@ -54,7 +54,7 @@ def load_recorded_encoder(made_by: EncoderRecord, place: object, model: str = ""
     try:
         encoder = Encoder.load(model or made_by.name, **options)
     except InputError as error:
-        hint = "" if model else f" ({place} was made with it; say where it is now with --model)"
+        hint = "" if model else f" ({place} was made with it: put it there again, or search with --model FOLDER)"
         raise InputError(f"{error}{hint}") from error
     made_by.check(encoder, place)
     return encoder

@@ -414,12 +414,12 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
 def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Progress) -> PaperMap:
     """Retain the positions and topics of a former layout, and place new papers among its papers."""
     if replace(former.origin, seed=papers.origin.seed) != papers.origin:
-        raise InputError("the layout was made of vectors of another model or space; --new-layout draws a new one")
+        raise InputError("the layout was made of vectors of another model or space; delete it to draw a new one")
     number_of = {id: number for number, id in enumerate(former.ids)}
     place_of = np.array([number_of.get(id, -1) for id in papers.ids], np.int64)
     old, new = np.flatnonzero(place_of >= 0), np.flatnonzero(place_of < 0)
     if not len(old):
-        raise InputError("no paper of the layout is in the collection; --new-layout draws a new one")
+        raise InputError("no paper of the layout is in the collection; delete it to draw a new one")
     positions, laid_out = former.positions[place_of], former.laid_out[place_of] & (place_of >= 0)
     among = np.arange(len(place_of)) if len(place_of) <= sample or not laid_out.any() else np.flatnonzero(laid_out)
     nearest = papers.find_nearest(np.arange(len(place_of)), among, progress)

@@ -38,25 +38,27 @@ class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
     Fields with a text are options of `sciprism match`. min_papers, max_papers: of reviewers whose own limits are not
-    stated. scoring: of the cosines with a reviewer's papers. year: from which ages count, 0: the latest of all papers.
+    stated. scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. half_life: years after which
+    a paper counts half, 0: never. coauthor_years: in which a joint paper is a conflict. candidates: reviewers that are
+    considered for each submission, at least. year: from which ages count, 0: the latest of all papers.
     objective: `fair` raises the worst-served submission, then the sum; `perturbed` samples, and no pair has more than
     `max_probability`. quality: the least share of the highest sum, in expectation, where that probability permits it.
     """
 
     per_paper: Annotated[int, "Reviewers of each submission."] = 3
-    min_papers: Annotated[int, "Submissions of each reviewer, at least."] = 0
+    min_papers: int = 0
     max_papers: Annotated[int, "Submissions of each reviewer, at most."] = 6
     require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
-    scoring: Annotated[str, "Of a reviewer's papers: best, mean-K or percentile-P."] = "mean-3"
-    half_life: Annotated[float, "Years after which a paper counts half; 0: never."] = 0.0
+    scoring: str = "mean-3"
+    half_life: float = 0.0
     bid_weight: float = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
-    coauthor_years: Annotated[int, "Years in which a joint paper is a conflict."] = 3
+    coauthor_years: int = 3
     year: int = 0
-    candidates: Annotated[int, "Reviewers that are considered for each submission, at least."] = 100
+    candidates: int = 100
     objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
     balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
-    max_probability: Annotated[float, "Of a pair in a perturbed assignment, at most."] = 0.8
+    max_probability: float = 0.8
     quality: float = 0.98
     seed: Annotated[int, "Seed of a perturbed assignment."] = 0
 

@@ -13,17 +13,18 @@ from sciprism.errors import InputError
 class RecommendSettings:
     """How papers are ranked; a setting out of its range is an InputError.
 
-    Fields with a text are options of `sciprism recommend`, where 0 stands for None. balance: interests share their
-    part by the square root of their sizes; the rest of the list goes by relevance alone. diversity: how much
+    Fields with a text are options of `sciprism recommend`; 0 stands for None. interests: groups of the own papers;
+    None finds their number. balance: interests share their part by the square root of their sizes; the rest of the list
+    goes by relevance alone. unwanted_weight: how much nearness to unwanted papers counts. diversity: how much
     similarity to a paper higher in the list counts against a paper (maximal marginal relevance). now: the year from
     which ages are counted; None: this year.
     """
 
     k: Annotated[int, "Papers to recommend.", "-k"] = 50
-    interests: Annotated[int | None, "Groups of your papers; 0 finds their number."] = None
+    interests: int | None = None
     balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.25
     diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
-    unwanted_weight: Annotated[float, "How much nearness to --not papers counts."] = 0.05
+    unwanted_weight: float = 0.05
     half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
     now: int | None = None
 
