@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from sciprism.cli.main import EXIT_STATUSES, app
+from sciprism.cli.options import USED_BY
 from sciprism.cli.output import SCHEMAS
 from sciprism.encoders.tables import NamedTable
 from sciprism.evaluation.suites import suites
@@ -29,7 +30,7 @@ BOUNDS = {"ge": "from {:g}", "gt": "above {:g}", "le": "to {:g}", "lt": "below {
 def build_page() -> str:
     """Return the page of the commands as Markdown."""
     parts = ["# Commands\n", "Generated from the help of the commands by `make reference`; do not edit.\n"]
-    parts += [format_statuses(), format_schemas()]
+    parts += [format_program(), format_statuses(), format_schemas()]
     for name, command in list_commands().items():
         context = typer.Context(command, info_name=f"sciprism {name}")
         usage = command.get_usage(context).removeprefix("Usage: ")
@@ -37,6 +38,14 @@ def build_page() -> str:
         parts += format_options(command, context)
     parts.append(format_readers())
     return "\n".join(parts)
+
+
+def format_program() -> str:
+    """Return the table of the options that belong to the program."""
+    command = typer.main.get_command(app)
+    table = format_options(command, typer.Context(command, info_name="sciprism"))
+    uses = "\n".join(f"`{option}` is for {names}.\n" for option, names in USED_BY.items())
+    return "## Options of all commands\n\nThey may stand anywhere after `sciprism`.\n\n" + "\n".join([*table, uses])
 
 
 def format_statuses() -> str:

@@ -52,7 +52,7 @@ def test_a_system_without_a_number_is_no_baseline_unless_it_is_named(folder):
 
 
 def test_results_may_come_from_several_folders_and_count_once(folder):
-    report = json.loads(run(folder / "B", folder, "--output-format", "json"))
+    report = json.loads(run(folder / "B", folder, "--json"))
     assert report["systems"] == ["B", "A"]
 
 
@@ -62,15 +62,13 @@ def test_results_may_come_from_several_folders_and_count_once(folder):
 def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
     assert run(folder, "-o", tmp_path / name) == f"wrote {tmp_path / name}\n"
     assert (tmp_path / name).read_text().startswith(start)
-    assert run(folder, "--output-format", {"r.md": "markdown", "r.tex": "latex"}.get(name, name[2:])).startswith(start)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--baseline", "C"], "'C' is none of these systems: A, B"),
-        (["-o", "report.docx"], "report.docx: end its name in .txt, .md, .tex, .json, .html, or name one"),
-        (["--output-format", "pdf"], "unknown output format 'pdf'; known: terminal, markdown"),
+        (["-o", "report.docx"], "report.docx: end its name in .txt, .md, .tex, .json, .html"),
     ],
 )
 def test_a_wrong_request_names_what_there_is(folder, arguments, message):

@@ -38,7 +38,6 @@ def test_duplicates_are_counted_by_source(command, tmp_path):
         (["a.ris", "-o", "m.ris", "--review", "a.ris"], "a.ris is also read"),
         (["a.ris", "-o", "m.csv", "--review", "m.csv"], "m.csv is the output and the review file"),
         (["a.ris", "-o", "m.txt"], "its name must end with .bib"),
-        (["a.ris", "-o", "m.ris", "--threshold", "3"], "--threshold 3.0 is not between 0.5 and 1"),
         (["none.ris", "-o", "m.ris"], "none.ris: no such file"),
         (["empty.ris", "-o", "m.ris", "--skip-bad"], "empty.ris: no records"),
     ],
@@ -48,13 +47,6 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(command, tmp_path, w
     status, _, err = command(*words)
     assert status == 2 and message in err
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_higher_threshold_leaves_more_for_a_person(command):
-    assert "uncertain" not in command("a.ris", "b.csv", "-o", "m.ris")[1]
-    assert (
-        "uncertain pairs, which were not merged: 1" in command("a.ris", "b.csv", "-o", "m.ris", "--threshold", "1")[1]
-    )
 
 
 def test_embed_merges_duplicates(command, tmp_path, monkeypatch, capsys):

@@ -100,8 +100,6 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
     ("more", "words"),
     [
         (("--max-papers", "1"), "need 8 reviews, and the 4 reviewers without conflict may write at most 4 of them"),
-        (("--scoring", "median"), "none of best, mean-K and percentile-P"),
-        (("--conflicts", "domain,advisor"), "no kind of conflict 'advisor'"),
         (("--require", "senior"), "not COLUMN=VALUE:NUMBER"),
         (("--objective", "best"), "none of fair, sum, perturbed"),
         (("--bids", "nowhere.csv"), "nowhere.csv: no such file"),

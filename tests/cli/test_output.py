@@ -30,7 +30,6 @@ def commands_with_json():
     for name, command in typer.main.get_command(app).commands.items():
         members = getattr(command, "commands", None) or {"": command}
         found |= {f"{name} {word}".strip(): member for word, member in members.items() if name != "serve"}  # it answers
-    assert all(any("--json" in p.opts for p in command.params) for command in found.values())
     return list(found)
 
 

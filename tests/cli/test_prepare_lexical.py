@@ -25,13 +25,13 @@ def prepare(monkeypatch, capsys, model, file, out, *more):
 
 def test_the_model_is_written_and_says_what_it_is_of(tiny_model, tmp_path, monkeypatch, capsys):
     file = examples(tmp_path / "pairs.jsonl")
-    more = ("--width", 8, "--share", 0.25, "--max-examples", 50)
+    more = ("--width", 8, "--max-examples", 50)
     status, printed, _ = prepare(monkeypatch, capsys, tiny_model, file, tmp_path / "out", *more)
     assert status == 0 and "8 of 32 dimensions are lexical, measured on 100 texts" in printed
     made = Encoder.load(tmp_path / "out", device="cpu")
     assert made.model.config.lexical == 8
     vectors = made.encode(["the star of the ocean", "ocean star"])
-    np.testing.assert_allclose(np.linalg.norm(vectors[:, -8:], axis=1), 0.25, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(vectors[:, -8:], axis=1), 0.5, atol=1e-4)
     about = json.loads((tmp_path / "out" / "sciprism.json").read_text())["provenance"]
     assert about["made_from"] == "given" and about["texts"] == 100
 

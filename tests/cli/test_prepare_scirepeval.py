@@ -38,12 +38,12 @@ def test_sources_of_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
     rows = [{"id": n, "title": f"T {n}", "year": 2006 + n % 5, "references": [(n + 1) % 60]} for n in range(60)]
     (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = ("prepare", "scirepeval", "--papers", tmp_path / "papers.jsonl", "-o", tmp_path / "out")
-    status, out, _ = run(monkeypatch, capsys, *words, "--year", 2007, "--max-examples", 10)
+    status, out, _ = run(monkeypatch, capsys, *words)
     assert status == 0 and "mesh: not made: no table mesh" in out
     years = next(line for line in out.splitlines() if line.startswith("year_pred ")).split()
-    assert years[4:] == ["10", "0"]  # a dev file of so few chooses nothing
+    assert years[5:] == ["0"]  # a dev file of so few chooses nothing
     facts = json.loads((tmp_path / "out" / "sources.json").read_text())
-    assert facts["sources"][0]["year"] == 2007 and facts["papers"][0]["papers"] == 60
+    assert facts["sources"][0]["year"] == 2010 and facts["papers"][0]["papers"] == 60
 
 
 def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
@@ -55,7 +55,6 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
         ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
         ([], "no config file and no papers; give one of them (--papers)"),
         (["--papers", tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
-        ([path, "--max-examples", -1], "max_examples = -1"),
         ([path, "--tables", tmp_path], "describes papers; name these with --papers"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)

@@ -126,7 +126,6 @@ def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None
         (("--library", "-", "--new", "-"), "library and new are both standard input"),
         ((*MINE, "-k", "0"), "k is 0"),
         ((*MINE, "--balance", "2"), "balance is 2.0"),
-        ((*MINE, "--interests", "-1"), "-1 interests"),
         ((*MINE, "--half-life", "-2"), "half-life is -2.0"),
         (("--library", "empty.jsonl", "--new", "today.jsonl"), "the file is empty"),
         (("--library", "mine.jsonl", "--new", "bad.jsonl"), "no title and no abstract; fix it or pass --skip-bad"),
@@ -184,7 +183,7 @@ def test_progress_is_shown(command, monkeypatch) -> None:
 def test_the_options_have_the_defaults_of_the_settings() -> None:
     options = {option.name: option.default for option in list_options(RecommendSettings)}
     assert build_settings(RecommendSettings, options) == RecommendSettings()
-    assert options["interests"] == 0 and build_settings(RecommendSettings, options | {"interests": 3}).interests == 3
+    assert options["half_life"] == 0 and build_settings(RecommendSettings, options | {"half_life": 3.0}).half_life == 3
 
 
 def test_what_was_shown_is_not_shown_again(command) -> None:

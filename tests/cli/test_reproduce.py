@@ -40,7 +40,7 @@ def workplace(tmp_path, monkeypatch, tiny_model):
     return tmp_path
 
 
-OPEN = ("scimult", "5", "--data", "open", "--quick")
+OPEN = ("scimult", "5", "--data", "open/quick")
 
 
 def test_the_list_names_tables_and_models(monkeypatch, capsys):
@@ -71,7 +71,6 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     [
         (("scimult", "99"), "no table '99' that is reproduced; known: 3, A3, 4"),
         (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
-        (("scimult", "5", "--quick"), "add --data open"),
         (("scimult", "5", "--only", "moon"), "no row of the model 'moon'"),
         ((*OPEN, "--models", "moon=x"), "unknown model 'moon'"),
         (
@@ -173,7 +172,6 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     for words, message in (
         (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
         (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
-        (("--data", tmp_path, "--quick"), "table 5 is not made from scores"),
         (("--data", tmp_path, "--from-results"), "table 5 is not made from scores"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)

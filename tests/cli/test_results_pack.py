@@ -49,7 +49,7 @@ def write_results(root, names, *, seeds=(0,), first=0):
 
 
 def reported(monkeypatch, capsys, folder):
-    status, out, err = run(monkeypatch, capsys, "compare", folder, "--output-format", "json")
+    status, out, err = run(monkeypatch, capsys, "compare", folder, "--json")
     assert status == 0, err
     return out
 

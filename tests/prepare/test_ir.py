@@ -228,7 +228,7 @@ def test_small_sets_and_wrong_settings():
     one, two = {"P": ("a", "b")}, {"P": ("a",), "R": ("b",)}
     assert sizes(one, dev=0) == {"test": 2} and sizes(one, split_by="question") == {"dev": 1, "test": 1}
     assert sizes(two, dev=0.01) == sizes(two, dev=0.99) == {"dev": 1, "test": 1}
-    with pytest.raises(InputError, match=r"one paragraph cannot be split .* pass --dev 0"):
+    with pytest.raises(InputError, match=r"one paragraph cannot be split .* add questions"):
         sizes(one)
     for wrong in ({"distractors": -1}, {"distractors": 1, "dev": 1.0}, {"distractors": 1, "split_by": "moon"}):
         with pytest.raises(InputError):

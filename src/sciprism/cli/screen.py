@@ -49,9 +49,8 @@ Records = Annotated[list[str], "Files of records: RIS, CSV, PubMed, BibTeX ..."]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordReading(TableReading):
-    """How records and their labels are read, and what encodes them."""
+    """How records are read, and what encodes them."""
 
-    labels: Annotated[str, "The column of labels in the file, 1 and 0; else found by its name."] = ""
     model: Annotated[str, "A model whose vectors count a twentieth beside words; words: words alone."] = ""
 
     def read(self, records: list[str]) -> list[Paper]:
@@ -112,8 +111,7 @@ class ScreenOptions(RecordReading):
         """Read the records and the decisions on them."""
         from sciprism.uses.screening.session import Screening
 
-        chosen = {"criteria": self.criteria, "column": self.labels}
-        return Screening(self.read(records), tables, **chosen, encode=self.encoder)
+        return Screening(self.read(records), tables, criteria=self.criteria, encode=self.encoder)
 
 
 @screen.command("records")
@@ -236,6 +234,7 @@ def _print_report(report: dict[str, Any]) -> None:
 def replay(
     records: Records,
     reading: RecordReading,
+    labels: Annotated[str, "The column of labels in the file, 1 and 0; else found by its name."] = "",
     seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
     output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
 ) -> None:
@@ -247,16 +246,16 @@ def replay(
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
-    session = Screening(reading.read(records), column=reading.labels)
+    session = Screening(reading.read(records), column=labels)
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
-    labels = [session.labels[row] == "include" for row in rows]
+    truth = [session.labels[row] == "include" for row in rows]
     vectors = None if reading.encoder is None else reading.encoder([*map(session.paper, rows)])
-    replays = simulate([*map(session.text, rows)], labels, vectors=vectors, seeds=seeds)
+    replays = simulate([*map(session.text, rows)], truth, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)
     scores = [measure_work(found) | find_stop(found, TARGET, RISK) for found in replays]
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
-    counts = {"records": len(rows), "included": sum(labels), "without label": len(session.records) - len(rows)}
+    counts = {"records": len(rows), "included": sum(truth), "without label": len(session.records) - len(rows)}
     counts["contradicting labels"] = session.contradictions
     document = {"counts": counts, "mean": mean, "starts": scores}
     print_result("sciprism.screen-simulate/1", document, lambda: _print_replays(counts, mean, scores))

@@ -246,7 +246,7 @@ class _RecordStream(Generic[Record]):
             if (head := file.head().lstrip()).startswith(("{", "[")):
                 element = f" (JSON that begins {' '.join(head.split())[:_MAX_QUOTED]!r})"
             raise InputError(
-                f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
+                f"{file.path}: not in a known format{element}; known: {names}; `embed --reader NAME` forces one"
             )
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
@@ -398,7 +398,7 @@ def _describe_repairs(file: InputFile) -> str:
 def _warn_of_choices(file: InputFile, path: str) -> None:
     """Warn of what was chosen for the user: a guessed encoding, one sheet of several."""
     if file.guessed:
-        guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
+        guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; `embed --encoding NAME` decides"
         warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
     if file.unread_sheets:
         names = ", ".join(map(repr, file.unread_sheets))

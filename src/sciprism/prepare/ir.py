@@ -275,7 +275,7 @@ def split_judgements(annotated: Annotated, settings: RetrievalSettings) -> dict[
     order = sorted(units, key=lambda unit: random_fraction(settings.seed, "dev", unit))
     count = min(len(order) - 1, max(1, round(settings.dev * len(order)))) if settings.dev else 0
     if settings.dev and not count:
-        raise InputError(f"one {settings.split_by} cannot be split into dev and test; pass --dev 0")
+        raise InputError(f"one {settings.split_by} cannot be split into dev and test; add questions")
     dev = set(order[:count])
     parts = {
         "dev": [row for unit, rows in units.items() if unit in dev for row in rows],

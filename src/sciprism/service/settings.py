@@ -31,7 +31,7 @@ class ServeSettings:
     quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
     rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
-    queue: int = 16_384
+    queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
     deadline: float = 60.0
     batch_tokens: int | None = None
     max_texts: int = 2_048

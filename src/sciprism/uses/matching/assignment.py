@@ -419,8 +419,8 @@ def choose_probabilities(
         enough = [program.solve(values)]
     except RunFailedError as error:
         raise InputError(
-            f"no assignment gives every pair a probability of at most {highest}: raise --max-probability, "
-            "--candidates or --max-papers"
+            f"no assignment gives every pair a probability of at most {highest}: raise "
+            "--max-papers"
         ) from error
     middles = (np.arange(PIECES) + 0.5) / PIECES * highest
     shifted = values - min(0.0, float(values.min()))
@@ -686,7 +686,7 @@ def explain_lack(required: Requirements, lack: Lack) -> str:
         parts.append(f"{required.paper_ids[paper]} {required.reviewer_ids[reviewer]} is locked beyond their loads")
     return (
         f"no assignment meets all requirements: {'; '.join(parts)}; raise --max-papers, lower --per-paper, "
-        "--min-papers or --require, add reviewers, or remove locks and conflicts that are none"
+        "the reviewers' minima or --require, add reviewers, or remove locks and conflicts that are none"
     )
 
 

@@ -163,7 +163,7 @@ def _require(
         if least > most:
             raise InputError(
                 f"reviewer {person.id} must review at least {least} submissions, and at most {most}; change "
-                "--min-papers, --max-papers or the limits in the table"
+                "--max-papers or the limits in the table"
             )
         limits.append((least, most))
     left = np.maximum(np.array(limits, np.int64) - stated.list_loads(len(people))[:, None], 0)

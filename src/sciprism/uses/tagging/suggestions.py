@@ -408,7 +408,7 @@ def choose_format(output: Path, format: str) -> str:
     if not format and output.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"{output}: no format is known for {output.suffix or 'a name without suffix'}; end its name in "
-            f"{', '.join(SUFFIXES)}, or name one of {', '.join(FORMATS)} with --format"
+            f"{', '.join(SUFFIXES)}"
         )
     return format or SUFFIXES[output.suffix.lower()]
 
