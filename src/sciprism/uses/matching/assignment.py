@@ -419,8 +419,7 @@ def choose_probabilities(
         enough = [program.solve(values)]
     except RunFailedError as error:
         raise InputError(
-            f"no assignment gives every pair a probability of at most {highest}: raise "
-            "--max-papers"
+            f"no assignment gives every pair a probability of at most {highest}: raise --max-papers"
         ) from error
     middles = (np.arange(PIECES) + 0.5) / PIECES * highest
     shifted = values - min(0.0, float(values.min()))
