@@ -37,6 +37,18 @@ def test_a_compact_folder(command, tiny_model, tmp_path):
     assert Encoder.load(tmp_path / "c", device="cpu").settings.pooling == "mean"
 
 
+def test_prompts_and_width_of_a_folder(command, tiny_model, tmp_path):
+    """Stated once, they hold for every command and in sentence-transformers."""
+    words = ("--pooling", "mean", "--prompt", "query=query: ", "--prompt", "paper=passage: ", "--truncate-dim", 8)
+    assert command(tiny_model, "-o", tmp_path / "out", *words)[0] == 0
+    encoder, theirs = Encoder(tmp_path / "out"), SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    for role, call in (("query", theirs.encode_query), ("paper", theirs.encode_document)):
+        assert np.abs(encoder.encode(["ice"], role=role) - call(["ice"])).max() < 1e-5
+    assert encoder.dim == 8 and encoder.texts(["ice"], "query") == ["query: ice"]
+    status, _, err = command(tiny_model, "-o", tmp_path / "no", "--pooling", "mean", "--prompt", "document=x")
+    assert status == 2 and "unknown role; known: paper, query, label" in err
+
+
 def test_refusals(command, tiny_model, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").write_text("")

@@ -11,7 +11,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, QUERY_PROMPTS
+from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, PROMPTS
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
@@ -103,7 +103,7 @@ def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
     assert np.abs(encoder.encode(TEXTS) - expected(model, encoder, TEXTS, "mean")).max() < 1e-5
 
 
-@pytest.mark.parametrize("name", QUERY_PROMPTS)
+@pytest.mark.parametrize("name", PROMPTS)
 def test_a_peer_is_asked_with_the_prompt_of_its_makers(name, hub, tmp_path, tiny_model):
     folder = tmp_path / "made"
     Encoder.load(tiny_model, pooling="cls", device="cpu").save(folder)
@@ -111,8 +111,8 @@ def test_a_peer_is_asked_with_the_prompt_of_its_makers(name, hub, tmp_path, tiny
         (folder / ours).unlink()
     hub_layout_with_folders(folder, hub, name)
     encoder = Encoder.load(name, device="cpu")
-    assert encoder.texts(["dark matter"], "query") == [f"{QUERY_PROMPTS[name]}dark matter"]
-    assert encoder.texts(["dark matter"], "paper") == ["dark matter"]
+    assert encoder.texts(["dark matter"], "query") == [f"{PROMPTS[name]['query']}dark matter"]
+    assert encoder.texts(["dark matter"], "paper") == [f"{PROMPTS[name].get('paper', '')}dark matter"]
     about = json.loads((folder / "config_sentence_transformers.json").read_text())
     shutil.rmtree(hub / f"models--{name.replace('/', '--')}")
     about["prompts"] = {"query": "find: ", "document": ""}

@@ -10,6 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 
 from build_models import reference, write
 from sciprism import Encoder
+from sciprism.encoders.export import export
 from sciprism.errors import InputError
 
 KIND = "sentence_transformers.models"
@@ -58,9 +59,14 @@ def old_folder(tiny_model, tmp_path):
 @pytest.mark.parametrize("mode, ours", [("mean", "mean"), ("cls", "cls"), ("lasttoken", "last")])
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_folders_of_the_installed_release(family, mode, ours, normalize, backbones, nasty_texts, tmp_path):
+    short = 20 if mode == "mean" else None
     modules = [Transformer(str(backbones[family]), max_seq_length=48), Pooling(32, mode)]
     theirs = SentenceTransformer(
-        modules=modules + [Normalize()] * normalize, device="cpu", prompts=PROMPTS, similarity_fn_name="dot"
+        modules=modules + [Normalize()] * normalize,
+        device="cpu",
+        prompts=PROMPTS,
+        similarity_fn_name="dot",
+        truncate_dim=short,
     )
     theirs.save(str(tmp_path), create_model_card=False)
     encoder = Encoder.load(tmp_path, device="cpu")
@@ -71,6 +77,9 @@ def test_folders_of_the_installed_release(family, mode, ours, normalize, backbon
     assert_same(encoder.encode(texts, role="query"), theirs.encode(texts, prompt_name="query"))
     for role in ("paper", "label"):
         assert_same(encoder.encode(texts, role=role), theirs.encode(texts, prompt_name="document"))
+    assert encoder.dim == (short or 32)
+    export(encoder, tmp_path / "out")
+    assert SentenceTransformer(str(tmp_path / "out"), device="cpu").truncate_dim == short
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,10 @@ def export(
     format: Annotated[str, "Format of the vectors: classification, regression, proximity, search."] = "",
     compact: Annotated[bool, "int8 weights, which sciprism alone opens."] = False,
     pooling: Pooling = "",
+    truncate_dim: Annotated[int, "Numbers of a vector that are kept, for models trained so. 0: the model's."] = 0,
+    prompt: Annotated[
+        list[str] | None, 'A role and its prefix, as query="query: "; roles: query, paper, label.'
+    ] = None,
 ) -> None:
     """Write a model, or a collection's vectors and metadata, for other programs.
 
@@ -150,6 +154,7 @@ def export(
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
     and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
     --compact writes a quarter of the bytes, as int8: vectors differ a little, and sciprism alone opens it.
+    --prompt and --truncate-dim become settings of the folder, which every command then uses.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
@@ -164,7 +169,9 @@ def export(
         more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
         document = {"output": str(output), "kind": "collection", "papers": count}
         return print_result("sciprism.export/1", document, f"{output}: vectors of {count:,} papers{more}")
-    encoder = Encoder.load(model, pooling=pooling or None)
+    encoder = Encoder.load(model, pooling=pooling or None, truncate_dim=truncate_dim or None)
+    if prompt:
+        encoder.set_prompts(dict(word.partition("=")[::2] for word in prompt))
     chosen = cast("Format | None", format or None)
     kind = write(encoder, output, format=chosen, compact=compact)
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats

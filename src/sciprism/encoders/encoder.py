@@ -76,8 +76,9 @@ class Encoder:
 
     **Names.** A folder, a packaged model, a hub id; None is the packaged default. `allenai/specter2` and other
     names of an adapter family give all formats, the name of one adapter, such as `allenai/specter2_regression`,
-    its one format; a missing adapter is an error. pooling, max_length: replace the folder's, or state them where
-    it does not. precision: float32 (exact), bfloat16 or float16; auto is the fastest that the device has
+    its one format; a missing adapter is an error. pooling, max_length, truncate_dim (how many
+    numbers of a vector are kept): replace the folder's, or state them where it does not.
+    precision: float32 (exact), bfloat16 or float16; auto is the fastest that the device has
     instructions for and whose vectors agree with those of float32. device: by default cuda where there is one,
     else cpu. Raises InputError, which says what to do.
 
@@ -110,17 +111,18 @@ class Encoder:
         *,
         pooling: str | None = None,
         max_length: int | None = None,
+        truncate_dim: int | None = None,
         precision: str = "float32",
         device: str | None = None,
     ) -> None:
-        overrides = {"pooling": pooling, "max_length": max_length}
+        overrides = {"pooling": pooling, "max_length": max_length, "truncate_dim": truncate_dim}
         folder = self._open(name, overrides, "float32" if precision == precisions.AUTO else precision, device)
         self.options |= {key: value for key, value in overrides.items() if value is not None}
         if precision == precisions.AUTO:
             self._use_fastest_precision()
         if self.precision != "float32":
             self.options["precision"] = self.precision
-        if pooling is None and max_length is None:
+        if pooling is None and max_length is None and truncate_dim is None:
             computed = precisions.effective_precision(self.precision, self.device)
             folders.verify_selfcheck(folder, self.encode_all, self.tokenize, computed)
 
@@ -131,11 +133,13 @@ class Encoder:
         *,
         pooling: str | None = None,
         max_length: int | None = None,
+        truncate_dim: int | None = None,
         precision: str = "float32",
         device: str | None = None,
     ) -> Self:
         """Load a model by name: the same as `Encoder(name)`."""
-        return cls(name, pooling=pooling, max_length=max_length, precision=precision, device=device)
+        changes = {"pooling": pooling, "max_length": max_length, "truncate_dim": truncate_dim}
+        return cls(name, **changes, precision=precision, device=device)
 
     @classmethod
     def from_parts(
@@ -511,7 +515,7 @@ class Encoder:
     @property
     def dim(self) -> int:
         """Return the width of the vectors."""
-        return self.model.config.hidden
+        return min(self.settings.truncate_dim or self.model.config.hidden, self.model.config.hidden)
 
     @property
     def distance(self) -> str:
@@ -576,6 +580,13 @@ class Encoder:
         """Truncate texts to `length` tokens from now on, reserved positions included."""
         self.tokenizer.enable_truncation(length - self.method.reserved_positions)
 
+    def set_prompts(self, prompts: Mapping[str, str]) -> None:
+        """Begin the texts of these roles with these prompts from now on; InputError for a role that is unknown."""
+        if unknown := sorted({*prompts} - {*ROLES}):
+            raise InputError(f"prompt of {unknown[0]!r}: unknown role; known: {', '.join(ROLES)}")
+        template = replace(self.settings.template, prompts={**self.settings.template.prompts, **prompts})
+        self.settings, self._hashed = replace(self.settings, template=template), None
+
     @contextmanager
     def at_length(self, length: int | None = None) -> Iterator[None]:
         """Truncate texts as the saved model does, or to a length, whatever a training truncates them to."""
@@ -612,7 +623,7 @@ class Encoder:
         if not self.method.facets or self.model.lexical is not None:
             why = "has lexical features" if self.method.facets else f"pools by {self.settings.pooling}"
             raise InputError(f"{self.name} has no facets: it {why}")
-        return self.method.facet_vectors(self.model, batch, self._pool)
+        return self.method.facet_vectors(self.model, batch, self._pool)[..., : self.dim]
 
     def _pool(self, states: Tensor, batch: PackedBatch) -> Tensor:
         return poolings[self.settings.pooling](states, batch, self.method.reserved_positions)
@@ -628,7 +639,7 @@ class Encoder:
             scale = torch.stack([scales[r] for r in routes]) if len(set(routes)) > 1 else scales[routes[0]]
             scaled = F.normalize(vectors * scale.to(vectors), dim=-1)
             vectors = scaled * vectors.norm(dim=-1, keepdim=True)  # lengths stay
-        return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
+        return (F.normalize(vectors, dim=-1) if self.settings.normalize else vectors)[..., : self.dim]
 
     def _method_for(self, format: str, role: str, instruction: str | None) -> Method:
         if format not in self.formats:

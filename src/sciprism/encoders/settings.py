@@ -35,8 +35,9 @@ class EncoderSettings:
     """All that decides an encoder's vectors, except weights and vocabulary.
 
     max_length: tokens per text, special ones included; longer texts are truncated. normalize: scale vectors
-    to length 1. distance: how the vectors are meant to be compared. options: the method's keywords; defaults
-    are filled in, so that saved settings are complete.
+    to length 1. distance: how the vectors are meant to be compared. truncate_dim: how many numbers are kept,
+    the first ones, 0 for all; it counts after normalize, as in sentence-transformers. options: the method's keywords;
+    defaults are filled in, so that saved settings are complete.
     """
 
     pooling: str
@@ -46,6 +47,7 @@ class EncoderSettings:
     template: Template = field(default_factory=Template)
     normalize: bool = False
     distance: str = "cosine"
+    truncate_dim: int = 0
 
     def __post_init__(self) -> None:
         method = build_method(self.method, self.options)
@@ -57,11 +59,13 @@ class EncoderSettings:
             raise InputError(f"unknown distance {self.distance!r}; known: {', '.join(DISTANCES)}")
         if not isinstance(self.max_length, int) or self.max_length < 3:
             raise InputError(f"a maximum length of {self.max_length} tokens leaves no room for text")
+        if not isinstance(self.truncate_dim, int) or self.truncate_dim < 0:
+            raise InputError(f"truncate_dim is {self.truncate_dim!r}, not a number of dimensions")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as JSON values, without the key `options` for a method that has none."""
+        """Return the settings as JSON values, without the keys `options` and `truncate_dim` where they are empty."""
         values = asdict(self) | {"template": self.template.to_json()}
-        return {key: value for key, value in values.items() if key != "options" or value}
+        return {key: value for key, value in values.items() if value or key not in ("options", "truncate_dim")}
 
     @classmethod
     def from_json(cls, row: dict[str, Any], where: str) -> EncoderSettings:

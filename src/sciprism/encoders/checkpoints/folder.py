@@ -69,8 +69,8 @@ class ModelFolder:
             pooling = "cls" if methods[changes.get("method") or PLAIN].pooling else changes.get("pooling")
             stored = _stored_settings(folder, config.max_length, self.special, pooling)
             more: dict[str, Any] = {}
-            if name in released_models.QUERY_PROMPTS and not stored.template.prompts:
-                more["prompts"] = {"query": released_models.QUERY_PROMPTS[name]}
+            if name in released_models.PROMPTS and not stored.template.prompts:
+                more["prompts"] = released_models.PROMPTS[name]
             of_indus = name in released_models.INDUS_RETRIEVERS
             if of_indus and self.tokenizer.encode("A").ids != self.tokenizer.encode("a").ids:
                 more["lowercase"] = True

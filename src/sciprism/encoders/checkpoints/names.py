@@ -22,7 +22,7 @@ from sciprism.encoders.checkpoints.released_models import (
     CLS_MODELS,
     INDUS_MODELS,
     INDUS_RETRIEVERS,
-    QUERY_PROMPTS,
+    PROMPTS,
     RELEASED_MODELS,
     LocateModel,
     ModelFiles,
@@ -317,7 +317,7 @@ def list_models() -> list[KnownModel]:
         parts = _find_parts(name)
         size = sum(part.stat().st_size for part in parts) if len(parts) == len(packages) else 0
         models.append(_known(name, packages, size))
-    for name in sorted({*CLS_MODELS, *INDUS_MODELS, *INDUS_RETRIEVERS, *QUERY_PROMPTS, *RELEASED_MODELS, *cached}):
+    for name in sorted({*CLS_MODELS, *INDUS_MODELS, *INDUS_RETRIEVERS, *PROMPTS, *RELEASED_MODELS, *cached}):
         if name not in RELEASED_MODELS:
             folder, size = cached.get(name, (None, 0))
             models.append(_known(name, (), size, folder))

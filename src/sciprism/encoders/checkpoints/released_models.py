@@ -29,10 +29,13 @@ INDUS_MODELS = (
 # INDUS's retrievers are uncased too. Their folders state pooling and length, but lower-case only with the file of a
 # fast tokenizer; where that does, nothing is added, so that their fingerprints stay.
 INDUS_RETRIEVERS = ("nasa-impact/nasa-smd-ibm-st", "nasa-impact/nasa-smd-ibm-st-v2", "nasa-impact/nasa-ibm-st.38m")
-# Published query prompts that the folders do not state.
-QUERY_PROMPTS = {
-    f"BAAI/bge-{size}-en-v1.5": "Represent this sentence for searching relevant passages: "
-    for size in ("small", "base", "large")
+# Prompts of the models' cards that the folders do not state: name -> role -> text.
+_SIZES = ("small", "base", "large")
+_E5 = {"query": "query: ", "paper": "passage: ", "label": "passage: "}
+PROMPTS = {
+    **{f"BAAI/bge-{s}-en-v1.5": {"query": "Represent this sentence for searching relevant passages: "} for s in _SIZES},
+    **dict.fromkeys((f"intfloat/{kind}-{s}" for kind in ("e5", "multilingual-e5") for s in _SIZES), _E5),
+    **dict.fromkeys((f"intfloat/e5-{s}-{end}" for end in ("v2", "unsupervised") for s in _SIZES), _E5),
 }
 
 # The code of each route, which names SciRepEval's tokens and adapters.

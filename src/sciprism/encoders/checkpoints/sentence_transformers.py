@@ -49,14 +49,15 @@ def transformer_folder(folder: Path) -> Path:
     return folder / path
 
 
-def read_static_settings(folder: Path) -> tuple[Path, bool, dict[str, str], str]:
-    """Return the folder of a static model's table, whether vectors are normalized, the prompts and the distance."""
+def read_static_settings(folder: Path) -> tuple[Path, bool, dict[str, str], str, int | None]:
+    """Return the folder of a static model's table, if vectors are normalized, prompts, distance, and truncate_dim."""
     modules = _read_modules(folder)
     kinds = [kind for kind, _ in modules]
     if kinds not in ([STATIC], [STATIC, "Normalize"]):
         raise InputError(f"{folder}: modules {' + '.join(kinds)}; known: {STATIC} (+ Normalize)")
     config = read_json(folder / "config_sentence_transformers.json", missing={})
-    return folder / modules[0][1], len(kinds) == 2, _read_prompts(config), _read_distance(folder, config)
+    facts = _read_prompts(config), _read_distance(folder, config), config.get("truncate_dim")
+    return folder / modules[0][1], len(kinds) == 2, *facts
 
 
 def read_settings(folder: Path, max_length: int) -> EncoderSettings:
@@ -82,6 +83,7 @@ def read_settings(folder: Path, max_length: int) -> EncoderSettings:
         template=Template(prompts=_read_prompts(config), lowercase=bool(transformer.get("do_lower_case", False))),
         normalize=kinds[-1] == "Normalize",
         distance=_read_distance(folder, config),
+        truncate_dim=config.get("truncate_dim") or 0,
     )
 
 
@@ -164,7 +166,7 @@ def format_config(settings: EncoderSettings) -> dict[str, object]:
         "prompts": {"query": prompts.get("query", ""), "document": prompts.get("paper", "")},
         "default_prompt_name": "document" if prompts.get("paper") else None,
         "similarity_fn_name": settings.distance,
-    }
+    } | ({"truncate_dim": settings.truncate_dim} if settings.truncate_dim else {})
 
 
 def write_documents(folder: Path, documents: Mapping[str, object]) -> None:

@@ -208,7 +208,7 @@ class StaticEncoder(TemplateEncoder):
 
     def __init__(self, name: str | Path) -> None:
         self.name, folder = resolve(str(name))
-        inner, normalize, prompts, self.distance = read_static_settings(folder)
+        inner, normalize, prompts, self.distance, self._kept = read_static_settings(folder)
         config = read_json(inner / "config.json", missing={})
         self.template = Template(separator=" ", prompts=prompts)
         self.tokenizer = open_tokenizer(inner / "tokenizer.json")
@@ -238,12 +238,19 @@ class StaticEncoder(TemplateEncoder):
     @property
     def dim(self) -> int:
         """Return the width of the vectors."""
-        return int(self._table.shape[1])
+        return min(self._kept or self._table.shape[1], self._table.shape[1])
 
     @cached_property
     def fingerprint(self) -> str:
         """Return a hash of table, vocabulary and settings."""
-        facts = [self._is_model2vec, self._normalize, self._length, self.template.to_json(), self.distance]
+        facts = [
+            self._is_model2vec,
+            self._normalize,
+            self._length,
+            self.template.to_json(),
+            self.distance,
+            *filter(None, [self._kept]),
+        ]
         digest = hashlib.sha256(json.dumps([*facts, describe_tokenizer(self.tokenizer)]).encode())
         for array in (self._table, self._rows, self._factors):
             digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
@@ -260,7 +267,7 @@ class StaticEncoder(TemplateEncoder):
         """Return one float32 row per text, (n, dim), in the order given."""
         texts = [text[: self._characters] for text in texts]
         dtype = np.dtype(np.float32) if self._table.dtype == np.int8 else self._table.dtype
-        vectors = np.zeros((len(texts), self.dim), dtype)
+        vectors = np.zeros((len(texts), self._table.shape[1]), dtype)
         encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         for vector, encoding in zip(vectors, encodings, strict=True):
             ids = [token for token in encoding.ids if token != self._unknown]
@@ -270,7 +277,7 @@ class StaticEncoder(TemplateEncoder):
         rows = vectors.astype(np.float32)
         if self._normalize:  # rounded again, as model2vec does
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        return rows.astype(dtype).astype(np.float32)
+        return rows.astype(dtype).astype(np.float32)[:, : self._kept]
 
 
 class RandomEncoder(TemplateEncoder):
