@@ -117,7 +117,7 @@ def test_a_recall_out_of_reach_is_said_with_the_best(
     ]
     assert not best["reached"] and 0.3 < min(best["recall"].values()) < 0.999
     assert measure(folder) == pytest.approx(best["recall"]["papers"], abs=0.1)
-    for wrong in (("--recall", "95"), ("--recall", "0"), ("--memory", "0.1")):
+    for wrong in (("--recall", "95"), ("--recall", "0")):
         status, _, error = run(monkeypatch, capsys, "index", folder, "--approximate", *wrong)
         assert status == 2 and wrong[0].removeprefix("--") in error
 

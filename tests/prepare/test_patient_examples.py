@@ -111,19 +111,19 @@ def everything(out):
 def test_the_same_seed_gives_the_same_anywhere(tmp_path):
     """In another process that hashes texts otherwise, too; another seed gives others."""
     raw = write_release(tmp_path / "raw", each=4)
-    prepare_patients(raw, tmp_path / "here", PatientSettings(pool=30, seed=3))
-    command = ["prepare", "patients", str(raw), "-o", str(tmp_path / "there"), "--pool", "30", "--seed", "3"]
+    prepare_patients(raw, tmp_path / "here", PatientSettings())
+    command = ["prepare", "patients", str(raw), "-o", str(tmp_path / "there")]
     code = "from sciprism.cli.main import main; main()"
     environment = os.environ | {"PYTHONHASHSEED": "77"}
     done = subprocess.run(
         [sys.executable, "-c", code, *command], env=environment, capture_output=True, text=True, check=True
     )
     assert everything(tmp_path / "there") == everything(tmp_path / "here")
-    assert "48 documents; negatives are sampled from 30" in done.stdout
+    assert "48 documents; negatives are sampled from 48" in done.stdout
     assert "48 patients, 192 pairs, 192 with a hard negative" in done.stdout
-    prepare_patients(raw, tmp_path / "other", PatientSettings(pool=30, seed=4))
+    prepare_patients(raw, tmp_path / "other", PatientSettings(seed=4, pool=30))
     assert everything(tmp_path / "other") != everything(tmp_path / "here")
-    texts = {paper.id for e in examples(tmp_path / "here").values() for paper in e.negatives}
+    texts = {paper.id for e in examples(tmp_path / "other").values() for paper in e.negatives}
     assert len(texts) <= 30
 
 

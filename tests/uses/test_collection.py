@@ -83,8 +83,7 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
     library.delete(["p0"])
     vectors = library.vectors()
     for name in ("all.parquet", "all.csv", "all.npy"):
-        done = CliRunner().invoke(app, ["export", str(library.folder), "-o", str(tmp_path / name), "--neighbours", "3"])
-        assert done.exit_code == 0 and "29 papers" in done.output, done.output
+        assert library.export(tmp_path / name, neighbours=3) == 29
         if name == "all.parquet":
             table = parquet.read_table(tmp_path / name)
             assert table["id"].to_pylist() == library.ids

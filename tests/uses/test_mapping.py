@@ -232,8 +232,6 @@ def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, cap
     status, out, _ = draw(page)
     assert status == 0 and "laid out before  30" in out and f"layout of {table}" in out
     assert (page.read_bytes(), table.read_bytes()) == before
-    status, out, _ = draw(page, "--new-layout")
-    assert status == 0 and "new layout" in out and table.read_bytes() == before[1]
     assert draw(alone)[0] == 0 and alone.read_bytes() == before[1]
     alone.write_bytes(b"\xff" * 8 + before[1][8:])
     status, _, error = draw(alone)
@@ -249,7 +247,6 @@ def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, cap
         ("VECTORS -o map.pdf", "must end with .html or .parquet"),
         ("VECTORS -o m.html --neighbours g.txt", "must end with .csv or .graphml"),
         ("VECTORS -o note.html", "no layout of sciprism"),
-        ("VECTORS -o m.html --seed -1", "the seed is -1"),
         ("VECTORS -o m.html --layout gone.parquet", "no such file"),
         ("VECTORS -o note.parquet/m.html", "cannot write"),
         ("two -o m.html", "has 2 papers, duplicates merged; a map needs 5"),

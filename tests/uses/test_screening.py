@@ -340,7 +340,6 @@ def test_without_a_desk(command):
         ("refs.csv --only none", "--only is one of included"),
         ("refs.csv --next 3 -o x.ris", "must end with .csv"),
         ("refs.csv -o refs.csv", "refs.csv is also read"),
-        ("refs.csv --risk 2", "between 0 and 1"),
         ("refs.csv --decisions new.csv --decisions gone.csv", "gone.csv: no such file; only the first"),
         ("gone.ris", "gone.ris: no such file"),
         ("- --json", "-: no such file, .* name it, or --decisions"),

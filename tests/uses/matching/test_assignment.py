@@ -251,7 +251,7 @@ def test_quality_limits_the_loss_of_sampling_and_the_seed_repeats_it():
     assert means[0] < means[1] <= best and means[1] > 0.95 * best
     again = solve(scores, required, objective="perturbed", seed=1, quality=0.5)
     assert as_lists(sampled[0][1], 12) == as_lists(again, 12) != as_lists(sampled[0][2], 12)
-    with pytest.raises(InputError, match="--max-probability"):
+    with pytest.raises(InputError, match="gives every pair a probability"):
         full = replace(required, needs=np.full(12, 3), most=np.full(8, 12))
         solve(scores, full, objective="perturbed", max_probability=0.1)
 
