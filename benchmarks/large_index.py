@@ -143,7 +143,7 @@ def watch_memory(facts: dict[str, Any]) -> Iterator[None]:
     facts["peak with mapped files MB"] = read_memory("VmHWM")
 
 
-def build(folder: Path, kind: str) -> dict[str, Any]:
+def build(folder: Path) -> dict[str, Any]:
     """Build an index, and return the seconds of each step."""
     steps: dict[str, float] = {}
     state = ["opening", time.perf_counter()]
@@ -154,11 +154,11 @@ def build(folder: Path, kind: str) -> dict[str, Any]:
             steps[state[0]] = round(now - state[1], 1)
             state[:] = [work, now]
 
-    facts: dict[str, Any] = {"kind": kind, "seconds": 0.0}
+    facts: dict[str, Any] = {"seconds": 0.0}
     began = time.perf_counter()
     with watch_memory(facts):
         stored = StoredCollection.open(folder)
-        (built,) = approximate.build(stored, approximate.BuildOptions(kind), progress=note)  # type: ignore[arg-type]
+        (built,) = approximate.build(stored, progress=note)
     note("end")
     files = [path for path in (folder / "index/approximate").rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
@@ -221,11 +221,10 @@ def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("--folder", type=Path, required=True, help="where the papers are made, once for each size")
-    parser.add_argument("--kind", default="ivf", choices=["hnsw", "ivf"])
     args = parser.parse_args()
     rows, folder = SIZES[args.size], args.folder / args.size
     facts = {"made": run_apart(make, folder, rows)}
-    facts[args.kind] = {"index": run_apart(build, folder, args.kind), "search": run_apart(measure, folder)}
+    facts["ivf"] = {"index": run_apart(build, folder), "search": run_apart(measure, folder)}
     print(json.dumps(facts, indent=1))
     write_result(args.output, provenance(["sciprism", "faiss-cpu", "numpy", "torch"], **facts), args.size)
 

@@ -271,17 +271,10 @@ def build_lexical(folder: Path) -> Kind:
     return Kind(list_files(folder, "index/**/*"), rankings("lexical"))
 
 
-@register("graph index")
-def build_graph(folder: Path) -> Kind:
-    build_collection(folder)
-    approximate.build(StoredCollection.open(folder), approximate.BuildOptions("hnsw"))
-    return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
-
-
 @register("inverted lists")
 def build_inverted_lists(folder: Path) -> Kind:
     build_collection(folder)
-    approximate.build(StoredCollection.open(folder), approximate.BuildOptions("ivf"))
+    approximate.build(StoredCollection.open(folder))
     return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
 
 

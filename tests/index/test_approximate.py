@@ -60,8 +60,8 @@ def folder(papers_folder: Path, tmp_path: Path) -> Path:
     return shutil.copytree(papers_folder, tmp_path / "c")
 
 
-def build(folder: Path, kind: str = "ivf", wanted: float = 0.95, **options: float) -> approximate.BuiltIndex:
-    [built] = approximate.build(StoredCollection.open(folder), approximate.BuildOptions(kind, wanted, **options))
+def build(folder: Path, wanted: float = 0.95) -> approximate.BuiltIndex:
+    [built] = approximate.build(StoredCollection.open(folder), approximate.BuildOptions(wanted))
     return built
 
 
@@ -78,14 +78,12 @@ def measure(folder: Path, mask: np.ndarray | None = None) -> float:
     return len(hits) / len(known)
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
-def test_the_wanted_recall_is_reached_and_recorded(folder: Path, kind: str) -> None:
-    low = build(folder, kind, 0.6)
+def test_the_wanted_recall_is_reached_and_recorded(folder: Path) -> None:
+    low = build(folder, 0.6)
     assert low.reached and measure(folder) > 0.6 - 0.05
-    high = build(folder, kind, 0.97)
+    high = build(folder, 0.97)
     assert high.reached and min(high.recall.values()) >= 0.97 and measure(folder) > 0.97 - 0.02
-    if kind == "ivf":
-        assert (low.settings["effort"], low.settings["depth"]) < (high.settings["effort"], high.settings["depth"])
+    assert (low.settings["effort"], low.settings["depth"]) < (high.settings["effort"], high.settings["depth"])
     record = json.loads(next(folder.rglob("built_from.json")).read_text())
     assert record["settings"] == high.settings and high.queries == 2 * approximate.QUERIES
     assert record["settings"]["recall@10 of papers"] == high.recall["papers"]
@@ -108,7 +106,6 @@ def test_a_recall_out_of_reach_is_said_with_the_best(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(approximate, "double", lambda first, last: (first,))
-    monkeypatch.setattr(approximate, "IVF_MIN_ROWS", 1000)
     status, printed, error = run(monkeypatch, capsys, "index", folder, "--approximate", "--recall", "0.999")
     assert status == 0 and "without titles as queries" in error
     assert "0.999 was not reached, this is the best" in printed
@@ -171,11 +168,11 @@ def test_a_killed_build_is_continued(folder: Path, monkeypatch: pytest.MonkeyPat
 
     collection = StoredCollection.open(folder)
     with pytest.raises(KeyboardInterrupt):
-        approximate.build(collection, approximate.BuildOptions("ivf"), progress=stop)
+        approximate.build(collection, approximate.BuildOptions(), progress=stop)
     with pytest.raises(InputError, match="no approximate index"):
         measure(folder)
     works: list[str] = []
-    approximate.build(collection, approximate.BuildOptions("ivf"), progress=lambda work, *_: works.append(work))
+    approximate.build(collection, approximate.BuildOptions(), progress=lambda work, *_: works.append(work))
     assert not any(work.startswith("training") for work in works) and measure(folder) > 0.93
 
 

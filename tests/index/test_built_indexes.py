@@ -27,14 +27,11 @@ def build_collection(folder: Path, papers: list[Paper], **encoder: object) -> St
 
 
 @pytest.mark.parametrize("distance", ["cosine", "dot", "euclidean"])
-@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
-def test_approximate_search_finds_what_exact_search_finds(
-    tmp_path: Path, kind: approximate.IndexKind, distance: str
-) -> None:
+def test_approximate_search_finds_what_exact_search_finds(tmp_path: Path, distance: str) -> None:
     pytest.importorskip("faiss")
     collection = build_collection(tmp_path, some_papers(400), dim=24, distance=distance)
-    [built] = approximate.build(collection, approximate.BuildOptions(kind, 0.99))
-    assert (built.space, built.kind, built.reached) == ("near", kind, True)
+    [built] = approximate.build(collection, approximate.BuildOptions(0.99))
+    assert (built.space, built.reached) == ("near", True)
     queries = np.random.default_rng(0).normal(size=(20, 24)).astype(np.float32)
     scores, rows = approximate.search(collection, "near", queries, 10, None)
     exact_scores, exact_rows = topk(queries, collection.vectors("near"), 10, distance=distance)
@@ -45,12 +42,11 @@ def test_approximate_search_finds_what_exact_search_finds(
     np.testing.assert_array_equal(scores[agree], exact_scores[agree])
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
 @pytest.mark.parametrize("share", [0.5, 0.05])
-def test_a_filter_holds_in_approximate_search(tmp_path: Path, kind: approximate.IndexKind, share: float) -> None:
+def test_a_filter_holds_in_approximate_search(tmp_path: Path, share: float) -> None:
     pytest.importorskip("faiss")
     collection = build_collection(tmp_path, some_papers(400))
-    approximate.build(collection, approximate.BuildOptions(kind))
+    approximate.build(collection)
     mask = np.random.default_rng(3).random(400) < share
     queries = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
     _, rows = approximate.search(collection, "near", queries, 8, mask)
@@ -137,10 +133,7 @@ def test_what_a_killed_build_left_is_no_part_of_the_next(tmp_path: Path) -> None
     assert (tmp_path / "index" / "lexical" / "built_from.json").read_bytes() == record
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
-def test_a_full_disk_is_named_with_the_file_and_leaves_no_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: approximate.IndexKind
-) -> None:
+def test_a_full_disk_is_named_with_the_file_and_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embed(some_papers(400), FakeEncoder(), tmp_path)
     stored = StoredCollection.open(tmp_path)
     callback = faiss.PyCallbackIOWriter
@@ -154,10 +147,20 @@ def test_a_full_disk_is_named_with_the_file_and_leaves_no_part(
 
     monkeypatch.setattr(faiss, "PyCallbackIOWriter", fill)
     with pytest.raises(OSError, match=r"No space left on device: '.*\.faiss'"):
-        approximate.build(stored, approximate.BuildOptions(kind))
+        approximate.build(stored)
     assert not [*tmp_path.rglob("*.part")]
     monkeypatch.undo()
-    assert [built.kind for built in approximate.build(stored, approximate.BuildOptions(kind))] == [kind]
+    assert [built.space for built in approximate.build(stored)] == ["near"]
+
+
+@pytest.mark.parametrize("count", [2, 3, 17])
+def test_few_papers_can_be_indexed(tmp_path: Path, count: int) -> None:
+    pytest.importorskip("faiss")
+    collection = build_collection(tmp_path, some_papers(count))
+    approximate.build(collection)
+    queries = np.random.default_rng(0).normal(size=(2, 16)).astype(np.float32)
+    _, rows = approximate.search(collection, "near", queries, 20, None)
+    assert np.sort(rows[:, :count]).tolist() == [[*range(count)]] * 2
 
 
 def test_superseded_words_are_not_found(tmp_path: Path) -> None:

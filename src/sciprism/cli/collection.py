@@ -69,7 +69,7 @@ def _encode_titles(opened: StoredCollection) -> dict[str, TitleQueries]:
 def _describe_index(built: BuiltIndex) -> str:
     measured = ", ".join(f"{recall:.3f} with {name}" for name, recall in built.recall.items())
     facts = ", ".join(f"{name} {built.settings[name]}" for name in ("effort", "depth"))
-    kind = "graph in memory" if built.kind == "hnsw" else f"{built.settings['lists']:,} lists on disk"
+    kind = f"{built.settings['lists']:,} lists on disk"
     missed = (
         ""
         if built.reached

@@ -1,7 +1,4 @@
-"""Approximate search with FAISS, for collections that are too large for exact search.
-
-Two kinds of index: a graph in memory (HNSW) for small collections, inverted lists on disk (IVF) for large ones.
-"""
+"""Approximate search with FAISS, for collections that are too large for exact search: inverted lists on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +29,6 @@ K = 10  # papers of an answer whose recall is measured
 QUERIES = 512  # queries of each group: a recall of 0.95 is then known to about 0.005
 TIES = 16  # rows beyond K that are compared, since some may have the score of the K-th
 OWN = 32  # further rows that are found, since some are the query itself or have its title
-LINKS = 32  # neighbours of a node of the graph
-MAX_EFFORT = 4096  # the most nodes that a search keeps: beyond that exact search is as fast
 SAMPLES_PER_LIST = 64  # vectors for each centroid in training
 MIN_SAMPLES_PER_LIST = 32  # where memory holds less, there are fewer lists
 TRAINING_ROUNDS = 10
@@ -83,52 +78,6 @@ def read_index(path: Path, flags: int = 0) -> Any:
         raise DamagedFileError(f"{path} is missing or damaged") from None
 
 
-def build_graph(collection: StoredCollection, space: str, path: Path, progress: Progress) -> None:
-    """Build the graph of a space in memory, and write it to a file."""
-    faiss = import_faiss()
-    distance = collection.manifest.encoder.distance
-    index = faiss.IndexHNSWFlat(collection.manifest.spaces[space].dim, LINKS, metric_of(distance))
-    for shard in collection.vectors(space):
-        index.add(normalize_for(shard.block(0, len(shard)), distance))
-        progress(f"graph ({space})", "vectors", index.ntotal, collection.rows)
-    write_index(index, path)
-
-
-class Graph:
-    """A graph that was read into memory. Effort: the nodes that a search keeps (ef)."""
-
-    depths: tuple[int, ...] = (K + EXTRA_CANDIDATES,)
-    """Its scores are those of float32 vectors: few candidates need be scored again."""
-
-    def __init__(self, path: Path, checks: IndexChecks | None = None) -> None:
-        if checks is not None:
-            checks.check_whole()
-        self._index = read_index(path)
-        if not isinstance(self._index, import_faiss().IndexHNSW):
-            raise InputError(f"{path} holds no graph")
-        self.efforts = double(LINKS, min(MAX_EFFORT, max(LINKS, self._index.ntotal)))
-
-    @property
-    def settings(self) -> Settings:
-        """Return the links of a node."""
-        return {"links": LINKS}
-
-    def find(self, queries: Floats, depth: int, effort: int, selector: Any = None) -> Rows:
-        """Return the candidates of each query (m, d): rows (m, depth), nearest first, -1 for none."""
-        params = import_faiss().SearchParametersHNSW(efSearch=self.widen(effort, depth), sel=selector)
-        rows: Rows = self._index.search(queries, depth, params=params)[1]
-        return rows
-
-    def widen(self, effort: int, depth: int) -> int:
-        """Return the effort that so many candidates need, at least the given one."""
-        return max(effort, depth)
-
-    def cost(self, queries: Floats, depth: int, effort: int) -> float:
-        """Return what a search costs, to compare efforts; it is nearly the same for all queries."""
-        del queries
-        return float(self.widen(effort, depth))
-
-
 @dataclass(frozen=True, slots=True)
 class ListsPlan:
     """What an unfinished build was begun with; it is continued only with the same."""
@@ -148,7 +97,7 @@ def make_plan(collection: StoredCollection, space: str, contents: str, memory: f
     dim, rows = collection.manifest.spaces[space].dim, collection.rows
     fits = int((memory - PROGRAM_BYTES) / (4 * dim))
     lists = max(1, min(int(2 * rows**0.5), rows // SAMPLES_PER_LIST, fits // MIN_SAMPLES_PER_LIST))
-    samples = min(rows, fits, max(SAMPLES_PER_LIST * lists, 1 << 16))
+    samples = max(2, min(rows, fits, max(SAMPLES_PER_LIST * lists, 1 << 16)))
     code_parts = next(size for size in range(max(1, dim // DIMENSIONS_PER_BYTE), 0, -1) if dim % size == 0)
     bits = min(8, samples.bit_length() - 1)
     return ListsPlan(contents, space, lists, code_parts, bits, samples, PART_ROWS, import_faiss().__version__)
@@ -174,7 +123,7 @@ def build_lists(collection: StoredCollection, plan: ListsPlan, draft: Path, path
 class InvertedLists:
     """Lists that are mapped, each compared with its checksums when it is first read. Effort: lists read (probes)."""
 
-    depths: tuple[int, ...] = (K + EXTRA_CANDIDATES, 50, 100, 200, 400, 800)
+    depths = (K + EXTRA_CANDIDATES, 50, 100, 200, 400, 800)
 
     def __init__(self, path: Path, checks: IndexChecks | None = None) -> None:
         lists = path.with_suffix(LISTS_SUFFIX)
@@ -448,7 +397,7 @@ def _fold(title: str) -> str:
 
 
 def choose_settings(
-    index: Graph | InvertedLists,
+    index: InvertedLists,
     groups: Sequence[QueryGroup],
     wanted: float,
     selector: Any,
@@ -479,7 +428,7 @@ def choose_settings(
 
 
 def _try_effort(
-    index: Graph | InvertedLists, groups: Sequence[QueryGroup], effort: int, wanted: float, selector: Any
+    index: InvertedLists, groups: Sequence[QueryGroup], effort: int, wanted: float, selector: Any
 ) -> Iterator[Choice]:
     """Yield the recall of one effort with each depth: candidates are scored exactly, so the nearest are found."""
     candidates = [index.find(group.vectors, index.depths[-1], effort, selector) for group in groups]
@@ -492,22 +441,18 @@ def _try_effort(
         yield Choice(effort, depth, recall, reached)
 
 
-IndexKind = Literal["hnsw", "ivf"]
-
-IVF_MIN_ROWS = 200_000  # rows from which inverted lists are built: reading a graph would take longer than exact search
 EXACT_BELOW_SHARE = 0.1  # share of rows that pass a filter below which exact search is faster, and complete
 DEFAULT_RECALL = 0.95
 DEFAULT_MEMORY_GB = 4.0
 MIN_MEMORY_GB = 1.0
 DRAFT_NAME = "unfinished"
-KINDS: dict[IndexKind, type[Graph] | type[InvertedLists]] = {"hnsw": Graph, "ivf": InvertedLists}
+KIND = "ivf"  # of an index, in its record; former versions had others
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How to build: recall@10 to reach, and the memory (GB) that the build may take. kind None: chosen by size."""
+    """How to build: recall@10 to reach, and the memory (GB) that the build may take."""
 
-    kind: IndexKind | None = None
     recall: float = DEFAULT_RECALL
     memory: float = DEFAULT_MEMORY_GB
 
@@ -523,17 +468,10 @@ class BuiltIndex:
     """An index of one space, with the settings that it records; recall: group of queries -> mean recall@10."""
 
     space: str
-    kind: IndexKind
     settings: Settings
     recall: dict[str, float]
     queries: int
     reached: bool
-
-
-def choose_kind(collection: StoredCollection, space: str, memory: float) -> IndexKind:
-    """Return the kind for a collection: a graph below IVF_MIN_ROWS that fits half of the memory (GB), else lists."""
-    needed = collection.rows * (4 * collection.manifest.spaces[space].dim + 8 * LINKS + 32)  # float32, both directions
-    return "hnsw" if collection.rows < IVF_MIN_ROWS and needed <= memory * 1e9 / 2 else "ivf"
 
 
 def build(
@@ -557,10 +495,12 @@ def build(
 
 
 def check_possible(collection: StoredCollection) -> None:
-    """Raise InputError for a collection without papers, MissingExtraError where FAISS is not installed."""
+    """Raise InputError for a collection of less than two papers, MissingExtraError where FAISS is not installed."""
     import_faiss()
-    if not len(collection):
-        raise InputError(f"{collection.folder} holds no papers; there is nothing to index")
+    if len(collection) < 2:
+        raise InputError(
+            f"{collection.folder} holds {'one paper' if len(collection) else 'no papers'}; nothing to index"
+        )
 
 
 def _build_space(
@@ -570,15 +510,10 @@ def _build_space(
     draft = folder / DRAFT_NAME
     with explain_write_errors(folder):
         draft.mkdir(parents=True, exist_ok=True)
-    kind = options.kind or choose_kind(collection, space, options.memory)
     path = _name_new(folder)
-    if kind == "hnsw":
-        build_graph(collection, space, path, progress)
-    else:
-        contents = hash_contents(collection)
-        plan = make_plan(collection, space, contents, options.memory * 1e9)
-        build_lists(collection, plan, draft, path, progress)
-    index = KINDS[kind](path)
+    plan = make_plan(collection, space, hash_contents(collection), options.memory * 1e9)
+    build_lists(collection, plan, draft, path, progress)
+    index = InvertedLists(path)
     work = f"choosing settings ({space})"
     progress(work)
     groups = build_queries(collection, space, titles)
@@ -588,7 +523,7 @@ def _build_space(
     )
     recall = {name: round(mean, 4) for name, (mean, _) in choice.recall.items()}
     queries = sum(len(group.vectors) for group in groups)
-    settings: Settings = {"kind": kind, **index.settings, "effort": choice.effort, "depth": choice.depth}
+    settings: Settings = {"kind": KIND, **index.settings, "effort": choice.effort, "depth": choice.depth}
     settings |= {"recall_wanted": options.recall, "queries": queries}
     settings |= {f"recall@{K} of {name}": mean for name, mean in recall.items()}
     names = sorted(file.name for file in folder.glob(f"{path.stem}.*"))
@@ -596,7 +531,7 @@ def _build_space(
     write_record(folder, collection, settings, names)  # makes the new files the index, in one step
     shutil.rmtree(draft)
     _remove_others(folder, names)
-    return BuiltIndex(space, kind, settings, recall, queries, choice.reached)
+    return BuiltIndex(space, settings, recall, queries, choice.reached)
 
 
 def _remove_others(folder: Path, names: Collection[str]) -> None:
@@ -630,15 +565,16 @@ def _select(mask: NDArray[np.bool_] | None) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | InvertedLists, int, int]:
+def _load_index(collection: StoredCollection, space: str) -> tuple[InvertedLists, int, int]:
     """Return the index of a space, its effort and its depth."""
     import_faiss()
     folder = _index_folder(collection, space)
     checks = IndexChecks(folder, collection, "approximate")
-    kind = KINDS["ivf" if checks.settings["kind"] == "ivf" else "hnsw"]
+    if checks.settings["kind"] != KIND:
+        raise InputError(f"{folder} is an index of an earlier version of sciprism; {checks.remedy}")
     path = folder / checks.find_name(".faiss")
     try:
-        index = kind(path, checks)
+        index = InvertedLists(path, checks)
     except DamagedFileError as error:
         raise DamagedFileError(f"{str(error).removesuffix(f'; {checks.remedy}')}; {checks.remedy}") from None
     return index, int(checks.settings["effort"]), int(checks.settings["depth"])
