@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.files import create_work_folder, open_draft, replace_folder, write_atomically, write_json
+from sciprism.files import cache_folder, create_work_folder, open_draft, replace_folder, write_atomically, write_json
 
 
 def test_a_full_disk_names_the_file_and_the_bytes_and_loses_nothing(tmp_path: Path) -> None:
@@ -53,3 +53,12 @@ def test_a_folder_that_cannot_be_written_whole_leaves_the_former_one_and_no_draf
         (draft / "second").touch()
         raise OSError(errno.ENOSPC, "the disk is full")
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["tagger", "tagger/first"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=r"file.cache: Not a directory; set SCIPRISM_CACHE to a folder that can be"):
+        cache_folder()
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "new"))
+    assert cache_folder().is_dir()

@@ -267,11 +267,20 @@ def digest_file(path: Path, kind: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder of caches: SCIPRISM_CACHE, or sciprism in the user's cache folder."""
-    chosen = os.environ.get("SCIPRISM_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciprism"
+    """Return the folder of caches: SCIPRISM_CACHE, or sciprism in the user's cache folder.
+
+    It is made where it is missing. Raises InputError where it cannot be written.
+    """
+    user = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "sciprism"
+    folder = Path(os.environ.get("SCIPRISM_CACHE") or user)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, RuntimeError) as error:  # the latter where the user has no home
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{folder}: {reason}; set SCIPRISM_CACHE to a folder that can be written") from error
+    return folder
 
 
 HEAD = 4096  # bytes that tell what a file is

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.files import describe_wrong_path, join_cells, write_atomically, write_lines
+from sciprism.files import cache_folder, describe_wrong_path, join_cells, write_atomically, write_lines
 from sciprism.index.exact import Distance, topk
 from sciprism.pages import fill_file, fill_page
 from sciprism.papers.bibliography_entries import find_url
@@ -104,6 +105,7 @@ def lay_out(vectors: Floats, nearest: Nearest, *, seed: int = 0) -> Floats:
     The same input and seed give the same positions on one machine: a seed lets UMAP use one thread. vectors: only for
     the first places of parts of the graph without a link.
     """
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "numba"))  # else beside the packages, or in the home
     from umap import UMAP
 
     papers, count = nearest.numbers.shape
