@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +14,6 @@ from build_zotero import MINE, ZoteroBuilder, build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
 from sciprism.papers.cleaning import clean_abstract, clean_title
-
-RDF = Path(__file__).parent / "samples" / "zotero_rdf.rdf"
 
 
 @pytest.fixture
@@ -142,26 +137,3 @@ def test_any_values_are_a_paper_or_counted(tmp_path_factory, rows) -> None:
 def _stored(value: object) -> object:
     """Replace what SQLite cannot hold: lone surrogates, and text after NUL."""
     return value.encode("utf-8", "replace").decode().replace("\0", "") if isinstance(value, str) else value
-
-
-def test_rdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = ReadReport()
-    papers = list(read_papers(RDF, report=report))
-    wrack, section, preprint = papers
-    assert wrack == Paper(
-        id="doi:10.9999/tidal.1",
-        title="Uptake of CO2 by bladder wrack",
-        abstract="Wrack takes up carbon.",
-        authors=("Åsa Brandström", "Tidal Society"),
-        venue="Journal of tidal medicine",
-        year=1999,
-        fields=("Thesis",),
-        keywords=("carbon", "kelp"),
-        ids={"pmid": "90000001", "url": "https://example.org/wrack", "doi": "10.9999/tidal.1"},
-    )
-    assert (section.venue, section.authors, section.year) == ("A book of harbours", ("Ed Itor",), 2001)
-    assert section.fields == ("Thesis", "Tides") and section.id.startswith("sha1:")
-    assert (preprint.id, preprint.ids) == ("arxiv:2101.00001", {"arxiv": "2101.00001"})
-    assert report.files[0].note == "not papers: 1 attachment, 1 note"
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(RDF.read_bytes())))
-    assert list(read_papers("-")) == papers

@@ -116,30 +116,16 @@ def _read_text(file: InputFile) -> Iterator[str]:
     return file.chunks(_PIECE)
 
 
-def _parse(text: str, whole: bool = False) -> tuple[Element, str, int]:
+def _parse(text: str) -> tuple[Element, str, int]:
     """Return an element that holds the root of a text, as far as it goes; its fault, and lines before that."""
     builder = TreeBuilder()
     document = builder.start("document", {})  # the root is put into it, and can be seen where its end is missing
     parser = XMLParser(target=builder)
     try:
         parser.feed(text)
-        if whole:
-            parser.close()
     except ParseError as error:
         return document, f"broken XML: {expat.ErrorString(error.code)}", error.position[0] - 1
     return document, "", 0
-
-
-def read_xml_children(file: InputFile) -> tuple[list[Element], list[BadRecord]]:
-    """Return the elements inside of the root, before the first fault, which is the BadRecord, if any; all in memory."""
-    text = "".join(_read_text(file))
-    start = root.start() if (root := _TAG.search(text)) else 0
-    document, fault, row = _parse(text[start:], whole=True)
-    children = list(next(iter(document), ()))
-    if not fault:
-        return children, []
-    reason = f"{fault}, nothing after this can be read"
-    return children[:-1], [BadRecord(max(len(children), 1), text.count("\n", 0, start) + 1 + row, reason)]
 
 
 def _is_too_deep(element: Element, most: int) -> bool:

@@ -1,39 +1,34 @@
-"""Zotero: its library `zotero.sqlite` (Zotero 5 to 7), read from a copy as Zotero may be open; its RDF; its JSON.
+"""Zotero: its library `zotero.sqlite` (Zotero 5 to 7), read from a copy as Zotero may be open; its JSON.
 
 `zotero.sqlite#NAME` reads one library ("My Library", a group) or one collection with those inside it. The id of a paper
-is the item's key, in JSON of Better BibTeX the citation key; its fields are its collections, its keywords the tags. In
-RDF the id is derived from the DOI, PMID or arXiv id where there is one, else it is the address of the item; `#item_12`
-is a number of one export, and no id. Attachments, notes and deleted items are no papers.
+is the item's key, in JSON of Better BibTeX the citation key; its fields are its collections, its keywords the tags.
+Attachments, notes and deleted items are no papers.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any
-from xml.etree.ElementTree import Element
 
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year
-from sciprism.papers.cleaning import normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import FIELD_NAMES, JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
-from sciprism.papers.xml_records import read_xml_children, text_of, texts_of
 
 _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
 }
-NO_PAPERS = ("attachment", "note", "annotation")  # kinds of items that are no papers, in all formats of Zotero
+NO_PAPERS = ("attachment", "note", "annotation")  # kinds of items that are no papers, in both formats of Zotero
 _ITEMS = """
 SELECT itemID, key, typeName, libraryID, itemID IN (SELECT itemID FROM deletedItems)
 FROM items LEFT JOIN itemTypes USING (itemTypeID) ORDER BY itemID
@@ -54,20 +49,6 @@ MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
 _LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN groups USING (libraryID)"
 _COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
-_NAMESPACES = {
-    "z": "http://www.zotero.org/namespaces/export#",
-    "bib": "http://purl.org/net/biblio#",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "prism": "http://prismstandard.org/namespaces/1.2/basic/",
-}
-_ABOUT, _RESOURCE = (f"{{{_NAMESPACES['rdf']}}}{name}" for name in ("about", "resource"))
-_KINDS = {f"{{{_NAMESPACES['z']}}}Attachment": "attachment", f"{{{_NAMESPACES['bib']}}}Memo": "note"}
-_PEOPLE = ("bib:authors", "bib:editors", "z:inventors", "bib:contributors")
-_PARTS = ("foaf:givenName", "foaf:givenname", "foaf:surname")
-_IDENTIFIER = re.compile(r"\s*(DOI|ISBN|PMID|PMCID)[\s:]+(\S+)", re.IGNORECASE)
 
 
 @paper_readers.reader(
@@ -211,87 +192,6 @@ def _find_part(file: InputFile, paths: Sequence[str]) -> str:
     more = f"; {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
     listed = "; ".join(sorted(paths)[:MAX_LISTED])
     raise InputError(f"{file.full_name}: no such library or collection{meant} it has: {listed}{more}")
-
-
-@paper_readers.reader(
-    "zotero_rdf",
-    "Zotero RDF, as Zotero exports it; notes (memos) and attachments are no papers",
-    (".rdf",),
-    patterns=(re.compile(re.escape(_NAMESPACES["z"])), re.compile("<")),
-)
-def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield every item, with the journals and collections to which it refers; the file is held in memory."""
-    containers: dict[str, Element] = {}  # journals, books, series by address
-    collections: defaultdict[str, list[str]] = defaultdict(list)  # names of those of each item
-    records, faults = read_xml_children(file)
-    for record in records:
-        if record.tag == _expand("z:Collection"):
-            for part in record.iterfind(_expand("dcterms:hasPart")):
-                collections[part.get(_RESOURCE, "")].append(text_of(record, _expand("dc:title")))
-        elif record.tag not in _KINDS and not _is_item(record):
-            containers[record.get(_ABOUT, "")] = record
-    for record in records:
-        if kind := _KINDS.get(record.tag):
-            file.omitted[kind] += 1
-        elif _is_item(record):
-            parts = record.findall(_expand("dcterms:isPartOf"))
-            addresses = [part.get(_RESOURCE, "") for part in parts]
-            holders = [child for part in parts for child in part]
-            holders += [containers[address] for address in addresses if address in containers]
-            holders.sort(key=lambda container: container.tag == _expand("bib:Series"))  # last
-            yield _build_rdf_paper(record, holders, collections.get(record.get(_ABOUT, ""), []))
-    yield from faults
-
-
-def _expand(path: str) -> str:
-    """Return a path with the addresses of its namespaces."""
-    return re.sub(r"(\w+):(?=\w)", lambda prefix: f"{{{_NAMESPACES[prefix[1]]}}}", path)
-
-
-def _is_item(record: Element) -> bool:
-    """Say whether a record is a paper; journals and collections have no type of item."""
-    return record.find(_expand("z:itemType")) is not None or record.find(_expand("bib:authors")) is not None
-
-
-def _build_rdf_paper(item: Element, containers: list[Element], collections: list[str]) -> Paper:
-    def find(path: str) -> list[str]:
-        """Return the texts at a path in the item; after an @, in what holds it."""
-        elements = containers if path.startswith("@") else [item]
-        return [text for element in elements for text in texts_of(element, _expand(path.removeprefix("@")))]
-
-    address, ids = item.get(_ABOUT, ""), _collect_ids(item, containers)
-    is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
-    groups = (item.find(_expand(path)) for path in _PEOPLE)
-    people: Any = next((group for group in groups if group is not None), [])
-    names = (
-        " ".join(filter(None, (text_of(who, _expand(part)) for part in _PARTS)))
-        for group in people
-        for who in group.iter(_expand("foaf:Person"))
-    )
-    return build_listed_paper(
-        "zotero_rdf",
-        find,
-        id=address if is_link else "",
-        authors=tuple(filter(None, names)),
-        fields=tuple(dict.fromkeys(filter(None, collections))),
-        ids=ids,
-    )
-
-
-def _collect_ids(item: Element, containers: list[Element]) -> dict[str, str]:
-    """Return the ids of an item; its DOI may be noted at its journal."""
-    ids: dict[str, str] = {}
-    for identifier in (inner for part in (item, *containers) for inner in part.iterfind(_expand("dc:identifier"))):
-        if match := _IDENTIFIER.match(text_of(identifier)):
-            ids.setdefault(match[1].lower(), match[2])
-        elif (address := text_of(identifier, _expand("dcterms:URI"))) and "url" not in ids:
-            ids["url"] = address
-    for note in item.iterfind(_expand("dc:description")):
-        ids = find_noted_ids("".join(note.itertext())) | ids
-    for number in (text_of(item, _expand("prism:number")), ids.get("url", "")):
-        if arxiv := normalize_arxiv(number) if "arxiv" in number.lower() else "":
-            ids.setdefault("arxiv", arxiv)
-    return ids
 
 
 _KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
