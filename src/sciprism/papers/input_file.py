@@ -18,8 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from encodings.aliases import aliases
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,29 +52,12 @@ def has_invalid_utf8(text: str) -> bool:
 
 
 def check_encoding(name: str) -> str:
-    """Return the codec's name of an encoding of text. Raises InputError with the nearest for an unknown one."""
+    """Return the codec's name of an encoding of text. Raises InputError for an unknown one."""
     try:
-        codec = codecs.lookup(name)
         b"text".decode(name)
-        return codec.name
+        return codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):
-        names = sorted({*aliases, *aliases.values()})
-        close = get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
-        hint = (
-            f"; did you mean {close[0].replace('_', '-')}?"
-            if close
-            else "; for example: utf-8, cp1252, cp1250, gb18030"
-        )
-        raise InputError(f"unknown encoding {name!r}{hint}") from None
-
-
-def guess_utf16(start: bytes) -> str:
-    """Return UTF-16 with its byte order for text whose every other byte is mostly 0, else an empty text."""
-    even, odd = start[0::2], start[1::2]
-    for zeros, letters, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if len(zeros) >= 8 and zeros.count(0) > 0.5 * len(zeros) and not letters.count(0):
-            return name
-    return ""
+        raise InputError(f"unknown encoding {name!r}; for example: utf-8, cp1252, cp1250, gb18030") from None
 
 
 def guess_encoding(texts: Iterable[str]) -> str:
@@ -138,7 +119,6 @@ PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"SQLite format
 HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
 _RATIO_BYTES = 1 << 24  # bytes of which the ratio of unpacked to packed ones is limited
 _LOOK_AHEAD = 1 << 18
-_UTF16_SAMPLE = 1 << 10
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -313,8 +293,6 @@ class InputFile:
     def _open_text(self, stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
         """Decode by the byte order mark or as chosen, else as UTF-8 that keeps invalid bytes as lone surrogates."""
         encoding = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), self.chosen_encoding)
-        if not encoding and b"\x00" in start and (encoding := guess_utf16(start[:_UTF16_SAMPLE])):
-            self.guessed = True
         errors = "surrogateescape" if encoding in ("", "utf-8") else "replace"
         return io.TextIOWrapper(stream, encoding=encoding or "utf-8", errors=errors)
 

@@ -428,7 +428,7 @@ class _Concepts:
         self._down = self._expand(SKOS.narrower, *(iso[f"narrower{kind}"] for kind in _ISO_KINDS))
         self._all_up = [*self._up, *self._list_used([SKOS.broaderTransitive])]
         self._all_down = [*self._down, *self._list_used([SKOS.narrowerTransitive])]
-        self._deprecated = self._repeated = self._unused = 0
+        self._deprecated = self._unused = 0
         self._other_languages = Counter[str]()
 
     def _expand(self, *kinds: Any) -> list[Any]:
@@ -484,9 +484,6 @@ class _Concepts:
             yield f"{count_noun(count, 'deprecated concept')} left out"
         if count := self._unused:
             yield f"{count:,} named {'resource is' if count == 1 else 'resources are'} no skos:Concept and left out"
-        if count := self._repeated:
-            noun = "concept has" if count == 1 else "concepts have"
-            yield f"{count:,} {noun} several preferred names in one language: the first is used"
         yield from describe_other_languages(self._other_languages, self._language)
 
     def build_label(self, concept: Any) -> Label | str:
@@ -502,8 +499,6 @@ class _Concepts:
         languages = self._languages | {primary_language(chosen)}
         if languages != self._languages:
             self._other_languages[chosen] += 1
-        preferred = self._collect_texts(concept, self._preferred).values()
-        self._repeated += any(len(set(map(str.casefold, texts))) > 1 for texts in preferred)
         by_languages = [*names.items(), *self._collect_texts(concept, self._others).items()]
         every_name = (text for tag, texts in by_languages if primary_language(tag) in languages for text in texts)
         name = names[chosen][0]

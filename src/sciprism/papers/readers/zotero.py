@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any
 
@@ -186,12 +185,9 @@ def _find_part(file: InputFile, paths: Sequence[str]) -> str:
     if matches:
         listed = "; ".join(sorted(matches)[:MAX_LISTED])
         raise InputError(f"{file.full_name}: several have this name: {listed}; write more of the path")
-    by_name = {path.rsplit("/", 1)[-1].casefold(): path for path in paths}
-    near = get_close_matches(wanted.rsplit("/", 1)[-1], by_name, n=1)
-    meant = f"; did you mean {by_name[near[0]]!r}?" if near else ";"
     more = f"; {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
     listed = "; ".join(sorted(paths)[:MAX_LISTED])
-    raise InputError(f"{file.full_name}: no such library or collection{meant} it has: {listed}{more}")
+    raise InputError(f"{file.full_name}: no such library or collection; it has: {listed}{more}")
 
 
 _KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
