@@ -342,12 +342,6 @@ def get_first(row: JsonObject, *keys: str) -> Any:
     return next((row[key] for key in keys if row.get(key) not in (None, "", [], {})), None)
 
 
-def find_text(row: Any, *keys: str) -> str:
-    """Return the first value among `keys` that is a text or a number, as text, or an empty text."""
-    values = map(row.get, keys) if isinstance(row, Mapping) else ()
-    return next((str(value) for value in values if value and type(value) in (str, int, float)), "")
-
-
 def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
     """Return the texts of a list; of an object in it, the first value of `keys` that is not empty.
 

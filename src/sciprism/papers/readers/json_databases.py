@@ -41,6 +41,11 @@ _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: th
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
+# What persons are called, by their parts: the whole as it is, given names, particles, last name, suffix, another whole.
+_NAME_KEYS = (
+    *("literal", "given givenName firstName initials", "dropping-particle", "non-dropping-particle"),
+    *("family familyName lastName", "suffix", "name fullName collectiveName"),
+)
 _TITLES, _DATES = (rows.FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
 
 
@@ -71,13 +76,13 @@ def _build_csl_paper(row: rows.JsonObject) -> Paper:
         partial(rows.find_texts, row),
         id="" if resolved else number,
         title=_join_titles(row),
-        authors=tuple(filter(None, map(_parse_csl_person, people))),
+        authors=tuple(filter(None, map(_name_person, people))),
         year=next(filter(None, map(_parse_year, dates)), None),
         fields=rows.list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else rows.list_texts(words, "tag", "name"),
         references=tuple(f"doi:{doi}" for doi in map(normalize_doi, rows.find_texts(row, "reference.DOI")) if doi),
         ids=ids,
-        orcids={_parse_csl_person(who): orcid for who in people if (orcid := rows.find_text(who, "ORCID"))},
+        orcids={_name_person(who): orcid for who in people if (orcid := rows.first_text(rows.get_path(who, "ORCID")))},
         notice=RETRACTED if "retraction" in rows.find_texts(row, "updated-by.type") else "",
     )
 
@@ -110,13 +115,15 @@ def _words(text: str) -> str:
     return f" {' '.join(_WORD.findall(clean_text(text).casefold()))} "
 
 
-def _parse_csl_person(value: Any) -> str:
-    if not isinstance(value, dict):
-        return rows.first_text(value)
-    parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
-    whole = " ".join(filter(None, (rows.first_text(value.get(part)) for part in parts)))
-    name = rows.first_text(value.get("literal")) or whole or rows.first_text(value.get("name"))
-    return "" if name == "others" else name  # converters make a person of BibTeX's "and others"
+def _name_person(person: Any) -> str:
+    """Return the name of a person, given names first; converters make a person of BibTeX's "and others"."""
+    if not isinstance(person, dict):
+        return rows.first_text(person)
+    parts = [next(filter(None, (rows.first_text(person.get(key)) for key in keys.split())), "") for keys in _NAME_KEYS]
+    literal, *whole, last, suffix, name = parts
+    joined = " ".join(filter(None, (*whole, last, suffix)))
+    name = literal or (joined if last else name or joined)
+    return "" if name == "others" else name
 
 
 def _parse_year(value: Any) -> int | None:
@@ -153,8 +160,8 @@ def _build_datacite_paper(answer: rows.JsonObject) -> Paper:
         id="" if row.get("doi") else rows.first_text(outer.get("id")),
         title=join_title(next(iter(titles), ""), _select(row, "titles", "titleType", "title", "Subtitle")),
         abstract=next(iter(_select(row, "descriptions", "descriptionType", "description", "Abstract")), ""),
-        authors=tuple(filter(None, map(_parse_datacite_person, people))),
-        orcids={_parse_datacite_person(person): orcid for person in people for orcid in _find_orcids(person)},
+        authors=tuple(filter(None, map(_name_creator, people))),
+        orcids={_name_creator(person): orcid for person in people for orcid in _find_orcids(person)},
     )
 
 
@@ -168,12 +175,9 @@ def _find_orcids(person: Any) -> list[str]:
     return [*filter(_ORCID.search, rows.find_texts(person, "nameIdentifiers.nameIdentifier"))][:1]
 
 
-def _parse_datacite_person(value: Any) -> str:
-    if not isinstance(value, dict):
-        return rows.first_text(value)
-    whole = " ".join(filter(None, (rows.first_text(value.get(key)) for key in ("givenName", "familyName"))))
-    name = rows.first_text(value.get("name"))
-    return whole or (name if value.get("nameType") == "Organizational" else reorder_name(name))
+def _name_creator(person: Any) -> str:
+    name = _name_person(person)
+    return name if rows.get_path(person, "nameType") == "Organizational" else reorder_name(name)
 
 
 _EUROPE_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
@@ -195,15 +199,9 @@ def _build_europe_paper(row: rows.JsonObject) -> Paper:
     return build_listed_paper(
         "europe_pmc",
         partial(rows.find_texts, row),
-        authors=tuple(filter(None, map(_parse_europe_person, people))) if isinstance(people, list) else written,
+        authors=tuple(filter(None, map(_name_person, people))) if isinstance(people, list) else written,
         ids={"pmid": rows.first_text(row.get("id")) if medical else ""},
     )
-
-
-def _parse_europe_person(value: Any) -> str:
-    last = rows.first_text(rows.get_path(value, "lastName"))
-    given = rows.first_text(rows.get_path(value, "firstName")) or rows.first_text(rows.get_path(value, "initials"))
-    return f"{given} {last}".strip() if last else rows.first_text(value, "fullName", "collectiveName")
 
 
 _S2_KEYS = re.compile(
@@ -294,16 +292,16 @@ def _build_openalex_paper(row: rows.JsonObject) -> Paper:
         raise ValueError("no id")
     people = rows.list_items(row.get("authorships"))
     names = [
-        rows.find_text(rows.get_path(person, "author"), "display_name") or rows.find_text(person, "raw_author_name")
+        rows.first_text(rows.get_path(person, "author", "display_name") or rows.get_path(person, "raw_author_name"))
         for person in people
     ]
-    orcids = [rows.find_text(rows.get_path(person, "author"), "orcid") for person in people]
+    orcids = [rows.first_text(rows.get_path(person, "author", "orcid")) for person in people]
     fields, narrower = _fields(row)
     return build_listed_paper(
         "openalex",
         partial(rows.find_texts, row),
         id=str(number),
-        abstract=_build_abstract(row.get("abstract_inverted_index")) or rows.find_text(row, "abstract"),
+        abstract=_build_abstract(row.get("abstract_inverted_index")) or rows.first_text(row.get("abstract")),
         authors=rows.list_texts(names),
         year=rows.parse_year(rows.get_first(row, "publication_year", "publication_date")),
         fields=fields,
@@ -411,11 +409,11 @@ def _build_openreview_paper(note: rows.JsonObject) -> Paper:
         raise ValueError("the note has no content")
     # Version 2 writes {"title": {"value": "..."}}, version 1 {"title": "..."}.
     row = {key: rows.get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
-    people, words, link = row.get("authors"), row.get("keywords"), rows.find_text(row, "html")
+    people, words, link = row.get("authors"), row.get("keywords"), rows.first_text(row.get("html"))
     return build_listed_paper(
         "openreview",
         partial(rows.find_texts, row),
-        id=rows.find_text(note, "id"),
+        id=rows.first_text(note.get("id")),
         authors=split_names(people) if isinstance(people, str) else rows.list_texts(people, "fullname", "name"),
         year=_parse_date(note.get("pdate")) or rows.parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
         fields=rows.list_texts(rows.get_first(row, "primary_area", "subject_areas")),

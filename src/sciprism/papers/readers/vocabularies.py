@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
@@ -101,14 +101,12 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     layout = rows.detect_layout(file.head(), _list_columns)
     language, headers = normalize_language(options.language) or "en", layout.headers
     columns = _list_columns(headers, language)
-    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in rows.FIELD_NAMES["labels"]}
-    known = {
-        field: " ".join([*map(rows.normalize_header, ranked[field]), names])
-        for field, names in rows.FIELD_NAMES["labels"].items()
-    }
-    found = rows.find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
-    columns |= {field: [("", found[field][0])] for field in options.columns}
-    columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]
+    if options.columns or "name" not in columns:
+        known = rows.FIELD_NAMES["labels"]
+        found = rows.find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
+        columns |= {field: [("", found[field][0])] for field in options.columns}
+    identifiers = [number for _, number in columns.get("id", ())[:1]]
+    columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in identifiers]
     others, deprecated = Counter[str](), 0
     by_language = all(tag for tag, _ in columns["name"])  # as in Annif's, where a label without names is deprecated
     for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
@@ -156,17 +154,29 @@ def _build_table_label(cells: Sequence[str], columns: Columns, language: str, ot
 def read_annif(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield the label of every line that has one; a URI alone is a deprecated label, which is counted."""
     deprecated = 0
+
+    def build(cells: list[str]) -> Label | str | None:
+        nonlocal deprecated
+        identifier, name, notation, *more = (*cells, "", "")
+        if any(more):
+            return "has more than a URI, a label and a notation"
+        if name:
+            return Label(id=bare_uri(identifier), name=name, codes=(notation,) if notation else ())
+        deprecated += 1
+        return None
+
+    yield from _read_lines(file, build)
+    file.remarks += _describe_deprecated(deprecated)
+
+
+def _read_lines(file: InputFile, build: Callable[[list[str]], Label | str | None]) -> Iterator[Label | BadRecord]:
+    """Yield the label that `build` makes of the cells of each line that is not empty, or what it says is wrong."""
     filled = ((line, text) for line, text in file.lines() if text.strip())
     for number, (line, text) in enumerate(filled, 1):
         file.record_line = line
-        identifier, name, notation, *more = (cell.strip() for cell in (*text.split("\t"), "", ""))
-        if any(more):
-            yield BadRecord(number, line, f"{text[:100]!r} has more than a URI, a label and a notation")
-        elif name:
-            yield Label(id=bare_uri(identifier), name=name, codes=(notation,) if notation else ())
-        else:
-            deprecated += 1
-    file.remarks += _describe_deprecated(deprecated)
+        label = build([cell.strip() for cell in text.split("\t")])
+        if label is not None:
+            yield BadRecord(number, line, f"{text[:100]!r} {label}") if isinstance(label, str) else label
 
 
 def _describe_deprecated(count: int) -> list[str]:
@@ -190,17 +200,17 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
     `labels.txt` has id, name and in most folders the depth in the tree, which is ignored; `labels_mesh.txt` has id,
     name and any number of synonyms.
     """
-    filled = ((line, text) for line, text in file.lines() if text.strip())
-    for number, (line, text) in enumerate(filled, 1):
-        file.record_line = line
-        identifier, *texts = (column.strip() for column in text.split("\t"))
+
+    def build(cells: list[str]) -> Label | str:
+        identifier, *texts = cells
         if len(texts) == 2 and _DEPTH.fullmatch(texts[1]):
             texts.pop()
-        if identifier and texts and texts[0]:
-            synonyms = dict.fromkeys(item for item in texts[1:] if item and item != texts[0])
-            yield Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
-        else:
-            yield BadRecord(number, line, f"{text[:100]!r} is not an id, a tab and a name")
+        if not (identifier and texts and texts[0]):
+            return "is not an id, a tab and a name"
+        synonyms = dict.fromkeys(item for item in texts[1:] if item and item != texts[0])
+        return Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
+
+    return _read_lines(file, build)
 
 
 # ---- MeSH ----
