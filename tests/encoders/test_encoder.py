@@ -1,6 +1,10 @@
 """The public API of every model: order, determinism, roles and formats, description."""
 
+import json
 import random
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,11 +13,13 @@ import pytest
 import torch
 
 from sciprism import Encoder, Label, Paper
-from sciprism.encoders import streaming
+from sciprism.encoders import encoder as encoder_module
+from sciprism.encoders import settings, streaming
+from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.streaming import EncodingPass
-from sciprism.errors import InputError
+from sciprism.errors import InputError, SlowPrecisionWarning
 from sciprism.formats import FORMATS, ROLES
 
 WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
@@ -217,3 +223,108 @@ def test_wrong_settings(wrong, message):
     with pytest.raises(InputError, match=message) as caught:
         EncoderSettings.from_json(row | wrong, "somewhere.json")
     assert "somewhere.json" in str(caught.value)
+
+
+# ---- The fastest precision of a device, and what is said about one that it has no instructions for ----
+
+TEXTS = ["dark matter", "the gene and the brain " * 9]
+OLD = {"avx2", "avx512_f"}
+NEW = OLD | {"avx512_bf16"}
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Simulate a processor with these features."""
+    return lambda features: monkeypatch.setattr(settings, "cpu_features", lambda: features)
+
+
+@pytest.fixture
+def model(tiny_model, tmp_path):
+    Encoder.load(tiny_model, pooling="mean", device="cpu").save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "state", "effective"),
+    [
+        ("float32", "cuda", "tf32", "tf32"),
+        ("float32", "cuda", "ieee", "float32"),
+        ("float32", "cpu", "tf32", "float32"),
+        ("bfloat16", "cuda", "tf32", "bfloat16"),
+    ],
+)
+def test_torch_may_be_set_to_products_in_tf32(precision, device, state, effective, monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(fp32_precision=state))
+    assert settings.effective_precision(precision, torch.device(device)) == effective
+    monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(allow_tf32=state == "tf32"))  # torch before 2.9
+    assert settings.effective_precision(precision, torch.device(device)) == effective
+
+
+def test_a_model_in_tf32_is_not_damaged(model, monkeypatch):
+    stored = json.loads((model / "selfcheck.json").read_text())
+    vectors = {format: [x * 1.0004 for x in vector] for format, vector in stored["vectors"].items()}
+    (model / "selfcheck.json").write_text(json.dumps(stored | {"vectors": vectors}))
+    (model / "checksums.json").unlink()
+    with pytest.raises(InputError, match=r"by 4\.0e-04, in float32 at most 1e-04: damaged"):
+        Encoder.load(model, device="cpu")
+    monkeypatch.setattr(encoder_module.precisions, "effective_precision", lambda *_: "tf32")
+    assert Encoder.load(model, device="cpu").describe()["precision"] == "tf32"
+
+
+@pytest.mark.parametrize(("features", "fastest"), [(OLD, "float32"), (NEW, "bfloat16"), ({"bf16"}, "bfloat16")])
+def test_auto_takes_what_the_processor_has(features, fastest, processor, model):
+    processor(features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = Encoder.load(model, precision="auto", device="cpu")
+    assert encoder.precision == fastest
+    assert encoder.options == ({} if fastest == "float32" else {"precision": fastest})
+    assert np.array_equal(encoder.encode(TEXTS), Encoder.load(model, precision=fastest, device="cpu").encode(TEXTS))
+
+
+def test_auto_takes_float32_where_vectors_would_not_agree(processor, model, monkeypatch):
+    processor(NEW)
+    exact = Encoder.load(model, device="cpu").encode(TEXTS)
+    monkeypatch.setattr("sciprism.encoders.settings.MIN_COSINE", 1.1)
+    encoder = Encoder.load(model, precision="auto", device="cpu")
+    assert (encoder.precision, encoder.options) == ("float32", {})
+    assert np.array_equal(encoder.encode(TEXTS), exact)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_precision_without_instructions_is_a_warning(name, processor, model):
+    processor(OLD)
+    with pytest.warns(SlowPrecisionWarning, match=f"no instructions for {name}.*times as long as float32.*auto"):
+        Encoder.load(model, precision=name, device="cpu")
+
+
+# ---- The model that ships, as a stranger without a network meets it ----
+
+PAPERS = [
+    "Continental drift. How the continents moved apart over geological time.",
+    "Reward prediction errors. Dopamine neurons signal errors of expected reward.",
+    "Plate tectonics. Sea floors spread and carry the continents with them.",
+    "No title.",
+]
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return Encoder.load(device="cpu")
+
+
+def test_one_pass_gives_every_format(shipped):
+    everything = shipped.encode_all(PAPERS)
+    assert tuple(everything) == FORMATS == shipped.formats
+    for format in FORMATS:
+        assert everything[format].shape == (len(PAPERS), shipped.dim)
+        np.testing.assert_allclose(everything[format], shipped.encode(PAPERS, format=format), atol=1e-5)
+
+
+def test_its_scores_are_the_recorded_ones():
+    recorded = Path(__file__).parents[2] / "results" / "small" / "open.md"
+    lines = set(recorded.read_text(encoding="utf-8").splitlines())
+    card = (resolve(None)[1] / "README.md").read_text(encoding="utf-8")
+    scores = card.partition("## Scores")[2].partition("## Limits")[0].partition("<!-- split: end -->")[2]
+    rows = [line for line in scores.splitlines() if line.startswith("| ") and "\\[" in line]
+    assert len(rows) > 50 and set(rows) <= lines

@@ -1,13 +1,21 @@
 """The fast linear layer computes what the plain one does, wherever it is in use."""
 
+from itertools import pairwise
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
 from sciprism.arrays import mkl_is_faster
-from sciprism.encoders import layers
-from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works
+from sciprism.encoders import attention, layers
+from sciprism.encoders.attention import RelativePositions, attend_packed, attend_padded
+from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works, seeded_dropout
+from sciprism.encoders.packing import balanced_batches, even_budget, pack, token_batches
+from sciprism.encoders.pooling import poolings
+from sciprism.encoders.transformer import Transformer, TransformerConfig
 
 # what each activation is, written out
 FORMULAS = {
@@ -127,3 +135,258 @@ def test_dropout_drops_at_its_rate_the_same_again_for_a_seed(dtype):
         assert kept.double().mean(0).std() == pytest.approx((rate * (1 - rate) / 333) ** 0.5, rel=0.15), "independent"
         assert (first[kept] == torch.tensor(1 / (1 - rate), dtype=dtype)).all()
         assert torch.equal(torch.autograd.grad(first.sum(), x)[0], first.detach())
+
+
+# ---- Packed batches, and the split of a corpus into batches ----
+
+lengths = st.lists(st.integers(0, 600), max_size=60)
+
+
+def test_routes_are_slices():
+    batch = pack([[5, 6, 7], [8], [9, 10]], ["a", "b", "b"])
+    (name_a, tokens_a, part_a), (name_b, tokens_b, part_b) = batch.by_route
+    assert (name_a, tokens_a, name_b, tokens_b) == ("a", slice(0, 3), "b", slice(3, 6))
+    assert part_a.ids.tolist() == [5, 6, 7] and part_a.lengths == (3,) and part_a.routes == ("a",)
+    assert part_b.ids.tolist() == [8, 9, 10] and part_b.lengths == (1, 2) and part_b.routes == ("b", "b")
+    assert part_b.positions.tolist() == [0, 0, 1]
+
+
+def test_texts_of_one_route_must_be_adjacent():
+    with pytest.raises(ValueError, match="must be next to each other"):
+        pack([[1], [2], [3]], ["a", "b", "a"])
+    with pytest.raises(ValueError, match="2 texts but 1 routes"):
+        pack([[1], [2]], ["a"])
+
+
+@given(sequences=st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_packing_loses_nothing(sequences):
+    batch = pack(sequences)
+    bounds = batch.bounds
+    assert [batch.ids[a:b].tolist() for a, b in pairwise(bounds)] == sequences
+    assert batch.positions.tolist() == [i for sequence in sequences for i in range(len(sequence))]
+    assert [batch.ids[i].item() for i in batch.starts] == [sequence[0] for sequence in sequences]
+
+
+@given(lengths=lengths, budget=st.integers(1, 1000))
+def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, budget):
+    batches = list(token_batches(lengths, budget))
+    order = [i for batch in batches for i in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[i] for i in order] == sorted(lengths, reverse=True)
+    for batch in batches:
+        assert batch
+        assert sum(lengths[i] for i in batch) <= budget or len(batch) == 1
+    for left, right in pairwise(batches):  # none is cut before it is full
+        assert sum(lengths[i] for i in left) + lengths[right[0]] > budget
+    assert list(token_batches(lengths, budget)) == batches
+
+
+def test_an_even_budget_of_two_workers():
+    assert even_budget([60] * 33, 2048, 2) == 990 + 60  # 1,980 tokens: 17 texts and 16, not 33 and none
+    assert even_budget([60] * 4, 2048, 2) == 256
+    assert even_budget([60] * 70, 2048, 2) == 1050 + 60  # 4,200 tokens in four batches, not in 2,040, 2,040 and 120
+
+
+@given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(16, 3000), st.integers(1, 4))
+def test_balanced_batches_hold_every_text_once_and_are_of_equal_size(lengths, budget, cores):
+    found = balanced_batches(lengths, budget, cores)
+    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
+    assert len(found) == len(lengths) or len(found) % cores == 0
+    sizes = [sum(lengths[index] for index in batch) for batch in found]
+    assert max(sizes) - min(sizes) <= max(lengths) and all(found)
+    assert max(sizes) <= budget + max(lengths)
+
+
+# ---- From states to vectors: by hand, and what holds of every pooling ----
+
+BATCH = pack([[1, 2, 3], [4], [5, 6]])
+STATES = torch.tensor([[1.0, 10.0], [2.0, 20.0], [6.0, 0.0], [4.0, 5.0], [0.0, 1.0], [3.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("cls", [[1.0, 10.0], [4.0, 5.0], [0.0, 1.0]]),
+        ("mean", [[3.0, 10.0], [4.0, 5.0], [1.5, 1.5]]),
+        ("last", [[6.0, 0.0], [4.0, 5.0], [3.0, 2.0]]),
+    ],
+)
+def test_by_hand(name, expected):
+    assert poolings[name](STATES, BATCH).tolist() == expected
+
+
+@pytest.mark.parametrize("pooling", [poolings[n] for n in sorted(set(poolings) - {"code"})])
+def test_every_pooling(pooling):
+    """One vector per text, from its own tokens alone; gradients reach no other text."""
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randn(10, 4, generator=generator, requires_grad=True)
+    batch = pack([[1] * 4, [1], [1] * 5])
+    vectors = pooling(states, batch)
+    assert vectors.shape == (3, 4) and vectors.dtype == torch.float32
+    assert torch.equal(vectors[1], states[4])  # a text of one token
+    for text, (start, end) in enumerate(((0, 4), (4, 5), (5, 10))):
+        alone = pooling(states[start:end], pack([[1] * (end - start)]))
+        assert torch.allclose(alone[0], vectors[text], atol=1e-6)
+        (gradient,) = torch.autograd.grad(vectors[text].sum(), states, retain_graph=True)
+        assert not gradient[:start].any() and not gradient[end:].any()
+        assert gradient.sum().item() == pytest.approx(4)  # each entry is a mean with weights that sum to 1
+
+
+# ---- The transformer's slots: each does what its formula says, and nothing when it says nothing ----
+
+SHAPE = {"vocabulary": 50, "hidden": 16, "layers": 2, "heads": 4, "intermediate": 24, "positions": 32}
+CONFIG = TransformerConfig(**SHAPE, dropout=0.0, attention_dropout=0.0)
+SEQUENCES = [[7, 8, 9, 10], [11], [12, 13, 14], [15, 16]]
+ROUTES = ["a", "a", "b", "c"]
+
+
+def build_transformer(seed=0):
+    """A transformer whose every weight matters."""
+    torch.manual_seed(seed)
+    model = Transformer(CONFIG)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1.0 if name.endswith("norm.weight") else 0.0, 0.3)
+    return model.eval()
+
+
+class Recorded(nn.Module):
+    """A slot's module that adds nothing but a known map, and remembers what it was given."""
+
+    def __init__(self, slope, shift):
+        super().__init__()
+        self.slope, self.shift = slope, shift
+
+    def forward(self, x, batch):
+        self.seen, self.batch = x, batch
+        return self.slope * x + self.shift
+
+
+def parts_of(block, x, batch):
+    """The block's input to the feed-forward, and the feed-forward's output."""
+    y = block.attention_norm(x + block.attention(x, batch))
+    return y, block.feed_forward(y, batch)
+
+
+def test_an_adapter_stands_after_the_feed_forward():
+    """out = LN(y + ff(y) + adapter(LN(y + ff(y)))), the layout of Pfeiffer's adapters."""
+    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
+    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
+    y, fed = parts_of(block, x, batch)
+    before = block(x, batch)
+    block.adapter = Recorded(0.0, 0.0)
+    assert torch.equal(block(x, batch), before)
+    block.adapter = Recorded(-0.5, 2.0)
+    norm = block.feed_forward_norm
+    adapted = -0.5 * norm(y + fed) + 2.0
+    assert torch.allclose(block(x, batch), norm(y + fed + adapted), atol=1e-6)
+    assert torch.allclose(block.adapter.seen, norm(y + fed), atol=1e-6)
+    assert block.adapter.batch is batch
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"heads": 3}, "3 heads do not divide a width of 16"),
+        ({"layers": 0}, "layers is 0"),
+        ({"hidden": "16"}, "hidden is '16'"),
+        ({"padding_id": 50}, "padding id 50"),
+        ({"dropout": 1.5}, "dropout"),
+        ({"norm_eps": 0.0}, "epsilon"),
+        ({"first_position": 32}, "outside the embedding tables"),
+    ],
+)
+def test_a_config_that_constructs_runs(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerConfig(**(SHAPE | wrong))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "capability", "takes"),
+    [
+        (torch.bfloat16, 64, (8, 0), True),
+        (torch.float16, 256, (9, 0), True),
+        (torch.float32, 64, (9, 0), False),
+        (torch.bfloat16, 64, (7, 5), False),
+        (torch.bfloat16, 264, (9, 0), False),
+        (torch.bfloat16, 17, (9, 0), False),
+    ],
+)
+def test_what_flash_attention_takes(dtype, width, capability, takes, monkeypatch):
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: capability)
+    assert attention.takes_flash(torch.empty(2, 1, width, dtype=dtype)) == takes
+
+
+def dense(query, key, value, bounds, longest, dropout):
+    """Flash attention as a device without the operator would compute it; no dropout."""
+    lengths = tuple(torch.diff(bounds[0]).tolist())
+    assert max(lengths) == longest[0]
+    return attend_packed(query, key, value, queries=lengths, keys=lengths)
+
+
+@pytest.mark.parametrize(
+    ("operator", "works"),
+    [
+        (None, False),
+        (dense, True),
+        (lambda *args: dense(*args) + 0.1, False),
+        (lambda *args: dense(*args) * (float("nan") if args[-1] else 1), False),
+    ],
+    ids=["missing", "correct", "wrong", "wrong gradient"],
+)
+def test_flash_attention_is_used_where_it_is_correct(operator, works, monkeypatch):
+    if operator is not None:
+        monkeypatch.setattr(attention, "attend_flash", operator)
+    attention.flash_works.cache_clear()
+    before = torch.get_rng_state()
+    assert attention.flash_works(torch.device("cpu")) == works
+    assert torch.equal(torch.get_rng_state(), before)
+    attention.flash_works.cache_clear()
+
+
+def test_a_bias_by_distance_is_added_to_the_scores():
+    """Packed and padded, forwards and backwards, next to the formula written out."""
+    lengths, generator = (5, 1, 5, 3), torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(14, 2, 4, generator=generator, requires_grad=True) for _ in range(3))
+    bias = torch.randn(2, 6, 6, generator=generator, requires_grad=True)  # longer than the longest text
+    inputs = (query, key, value, bias)
+    parts = []
+    for q, k, v in zip(*(t.split(lengths) for t in inputs[:3]), strict=True):
+        scores = torch.einsum("qhd,khd->hqk", q, k) / 2 + bias[:, : len(q), : len(q)]
+        parts.append(torch.einsum("hqk,khd->qhd", scores.softmax(dim=-1), v))
+    expected = torch.cat(parts)
+    gradients = torch.autograd.grad(expected.square().sum(), inputs)
+    for attend in (attend_packed, attend_padded):
+        out = attend(query, key, value, queries=lengths, keys=lengths, bias=bias)
+        assert torch.allclose(out, expected, atol=1e-6)
+        found = torch.autograd.grad(out.square().sum(), inputs)
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, gradients, strict=True))
+    with seeded_dropout(1, torch.device("cpu")):
+        dropped = attend_packed(query, key, value, queries=lengths, keys=lengths, bias=bias, dropout=1e-9)
+    assert torch.allclose(dropped, expected, atol=1e-6)  # the path that dropout takes on a CPU
+
+
+def test_buckets_of_distances():
+    """The near 8 on each side have their own; 128 and beyond share the last, as 8 x 16^(7/8) = 90.5 and more do."""
+    distances = [0, -1, -7, -8, -11, -12, -90, -91, -128, -500, 1, 7, 8, 500]
+    expected = [0, 1, 7, 8, 8, 9, 14, 15, 15, 15, 17, 23, 24, 31]
+    assert RelativePositions.buckets(torch.tensor(distances)).tolist() == expected
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_padded_attention_computes_what_packed_attention_does(dropout):
+    """Dropout is compared where all texts have one length: then both sample the same elements."""
+    queries, keys = ((5, 1, 5, 3), (7, 2, 5, 4)) if not dropout else ((4, 4), (6, 6))
+    found = []
+    for attend in (attend_packed, attend_padded):
+        generator = torch.Generator().manual_seed(0)
+        query, key, value = (
+            torch.randn(rows, 2, 4, generator=generator, requires_grad=True)
+            for rows in (sum(queries), *[sum(keys)] * 2)
+        )
+        with seeded_dropout(1, torch.device("cpu")):
+            out = attend(query, key, value, queries=queries, keys=keys, dropout=dropout)
+        gradients = torch.autograd.grad(out.square().sum(), (query, key, value))
+        found.append((out, *gradients))
+    for packed, padded in zip(*found, strict=True):
+        assert torch.allclose(packed, padded, atol=1e-6)

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ import torch
 
 from build_methods import build_encoder, pack_texts, perturb_weights
 from sciprism import Encoder
+from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
+from sciprism.encoders.transformer import Routed, Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -165,3 +169,146 @@ def test_single_has_one_space_and_its_settings_name_no_options(tiny_encoder):
     single = tiny_encoder.method
     assert single.formats == FORMATS and "options" not in tiny_encoder.settings.to_json()
     assert {single.space(f, r) for f, r in product(FORMATS, ROLES)} == {"all"}
+
+
+# ---- Experts: their layers, modules, initial weights and number of parameters ----
+
+BERT_BASE = TransformerConfig(vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512)
+LINEAR = 768 * 768 + 768
+# SciMult sheet, section 3.2: what an expert owns in one block
+OWNED = {
+    "attention-experts": 4 * LINEAR,
+    "feedforward-experts": (768 * 3_072 + 3_072) + (3_072 * 768 + 768) + 2 * 768,
+}
+ROUTED = {"attention-experts": {"attention"}, "feedforward-experts": {"feed_forward", "feed_forward_norm"}}
+
+
+@pytest.fixture(params=sorted(OWNED))
+def method(request):
+    return request.param
+
+
+def filled(method, config=BERT_BASE, **options):
+    with torch.device("meta"):
+        model = Transformer(config)
+    build_method(method, options).fill(model)
+    return model
+
+
+def test_every_nth_block(method):
+    for every, places in ((1, set(range(12))), (2, {1, 3, 5, 7, 9, 11}), (3, {2, 5, 8, 11}), (12, {11})):
+        blocks = filled(method, every=every).blocks
+        for number, block in enumerate(blocks):
+            found = {name for name, module in block.named_children() if isinstance(module, Routed)}
+            assert found == (ROUTED[method] if number in places else set())
+
+
+def test_regression_takes_the_expert_of_classification(method):
+    expert_method = build_method(method, {})
+    assert (
+        expert_method.route("regression", "paper") == expert_method.route("classification", "label") == "classification"
+    )
+    experts = filled(method).blocks[1].get_submodule("attention" if "att" in method else "feed_forward")
+    assert set(experts.experts) == {"classification", "proximity", "search"}
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"every": 0}, "every: Input should be greater than or equal to 1, got 0"),
+        ({"every": True}, "every: Input should be a valid integer, got True"),
+        ({"every": "2"}, "every: Input should be a valid integer, got '2'"),
+        ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
+        ({"formats": []}, "formats: .*at least 1 item"),
+        ({"formats": ["ranking"]}, r"formats\.0: Input should be 'classification', .*got 'ranking'"),
+        ({"formats": "search"}, "formats: Input should be a valid array, got 'search'"),
+        ({"expert": 2}, "expert: unknown key.*; known: formats, every"),
+    ],
+)
+def test_wrong_options(options, message, method, tiny_model):
+    with pytest.raises(InputError, match=message):
+        build_encoder(tiny_model, method, options=options)
+
+
+# ---- Facets: maps and their sum by hand, both starts, one by one ----
+
+PARTS = ["dark matter in a galaxy", "", "the gene and the brain"]
+
+
+def facets(folder, **options):
+    return build_encoder(folder, "facets", options=options, pooling="facets")
+
+
+def build_maps(weight, **settings):
+    maps = FacetMaps(2, 2, **({"reparameterise": False, "around": 0.0, "tanh": False} | settings))
+    with torch.no_grad():
+        maps.weight.copy_(torch.tensor(weight))
+        maps.bias.copy_(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    return maps
+
+
+WEIGHT = [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 4.0], [0.0, 0.0]]]
+STATES = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def test_maps_by_hand():
+    """The first state is doubled, the second turned; the third is no facet and stays."""
+    found = build_maps(WEIGHT)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[3.0, 4.0], [16.0, 2.0], [5.0, 6.0]]
+
+
+def test_the_mean_of_the_maps_is_taken_away():
+    """The mean is [[1, 2], [0, 1]]; what is left is [[1, -2], [0, 1]] and [[-1, 2], [0, -1]]."""
+    found = build_maps(WEIGHT, reparameterise=True)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[1 - 4 + 1.0, 2.0], [-3 + 8.0, -4 + 2.0], [5.0, 6.0]]
+    found = build_maps(WEIGHT, reparameterise=True, around=1.0)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]
+
+
+def test_the_vector_is_the_sum_of_the_facets(tiny_model):
+    encoder = perturb_weights(facets(tiny_model))
+    each = encoder.encode(PARTS, facets=True)
+    assert each.shape == (3, 3, encoder.dim)
+    assert np.abs(each.sum(axis=1) - encoder.encode(PARTS)).max() < 1e-5
+    encoder.settings = replace(encoder.settings, normalize=True)
+    assert np.array_equal(encoder.encode(PARTS, facets=True), each)
+    unit = each.sum(axis=1) / np.linalg.norm(each.sum(axis=1), axis=1, keepdims=True)
+    assert np.abs(encoder.encode(PARTS) - unit).max() < 1e-5
+    assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
+
+
+def test_published_tokens_start_as_the_reserved_words_of_the_vocabulary(tiny_model, tmp_path):
+    """[unused1] and [unused2] (Multi2SPE, Appendix D); without them at random, and "kept" near CLS."""
+    folder = copytree(tiny_model, tmp_path / "reserved")
+    words = (folder / "vocab.txt").read_text().splitlines()
+    reserved = {"[unused1]": 7, "[unused2]": 5}
+    for word, row in reserved.items():
+        words[row] = word
+    (folder / "vocab.txt").write_text("\n".join(words))
+    model = facets(folder, start="published").model
+    assert torch.equal(model.embeddings.front.rows.weight, model.embeddings.word.weight[[*reserved.values()]])
+    for encoder in (facets(tiny_model, start="published"), facets(folder, start="kept")):
+        rows, embeddings = encoder.model.embeddings.front.rows.weight, encoder.model.embeddings.word.weight
+        assert not (rows[:, None] == embeddings[None]).all(dim=2).any()
+
+
+def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
+    encoder = facets(tiny_model, facets=4)
+    encoder.truncate_to(9)
+    (ids,) = encoder.tokenize(["the gene and the brain " * 9])
+    assert len(ids) == 9 and ids[1:4] == [encoder.model.config.padding_id] * 3 and ids[0] != ids[1]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
+        ({"after": [3]}, "maps after block 3: the model has only 2"),
+        ({"after": [0]}, r"after\.0: Input should be greater than or equal to 1, got 0"),
+        ({"start": "zero"}, "start: Input should be 'published' or 'kept', got 'zero'"),
+        ({"tanh": "False"}, "tanh: Input should be a valid boolean, got 'False'"),
+    ],
+)
+def test_wrong_options_of_facets(options, message, tiny_model):
+    with pytest.raises(InputError, match=message):
+        facets(tiny_model, **options)

@@ -5,14 +5,25 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
+from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 
 from adapterhub import FIXTURES, KNOWN
+from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.released_models import CLS_MODELS, CODES, RELEASED_MODELS, format_in_name
+from sciprism.encoders.checkpoints.released_models import (
+    CLS_MODELS,
+    CODES,
+    INDUS_MODELS,
+    PROMPTS,
+    RELEASED_MODELS,
+    format_in_name,
+)
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 from sciprism.papers.records import Paper
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 TEXTS = KNOWN["texts"]
 NAMES = {
@@ -142,3 +153,101 @@ def test_names_say_what_they_serve():
     assert format_in_name("specter2", "[PRX]") == "proximity" and format_in_name("specter2") is None
     for name, member in RELEASED_MODELS.items():
         assert len(member.formats) == 4 or format_in_name(name) == member.formats[0]
+
+
+# ---- INDUS's released models by name, in the layouts that they have on the hub, tiny ----
+
+ENDLESS = 1000000000000000019884624838656  # what `transformers` writes for "no maximum length"
+KIND = "sentence_transformers.models"
+LINES = ["Dark MATTER in galaxies", "a new law of light", "x"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer_folder(tmp_path_factory):
+    """An uncased byte-level vocabulary with the fast tokenizer's file, as the released folders have it."""
+    folder = tmp_path_factory.mktemp("indus-tokenizer")
+    save_vocabulary(learn_vocabulary(["dark matter in galaxies, a new law of light"] * 3, vocab_size=300), folder)
+    about = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "model_max_length": ENDLESS}
+    specials = {f"{name}_token": mark for name, mark in (("cls", "<s>"), ("sep", "</s>"), ("pad", "<pad>"))}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about | specials))
+    return folder
+
+
+def roberta(kind, vocabulary=300, **changes):
+    config = RobertaConfig(**SHAPE | {"vocab_size": vocabulary, "max_position_embeddings": 514} | changes)
+    torch.manual_seed(3)
+    model = kind(config)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.2 * torch.randn_like(weight)
+    return model.eval()
+
+
+def sentence_layout(folder, model, tokenizer_folder, mode):
+    """Write a model as sentence-transformers does, pooling by flags."""
+    write(folder, model, tokenizer_folder)
+    rows = [
+        {"idx": n, "name": str(n), "path": path, "type": f"{KIND}.{kind}"}
+        for n, (path, kind) in enumerate((("", "Transformer"), ("1_Pooling", "Pooling")))
+    ]
+    (folder / "modules.json").write_text(json.dumps(rows))
+    flags = {f"pooling_mode_{name}": name == mode for name in ("cls_token", "mean_tokens", "max_tokens")}
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32} | flags))
+    return folder
+
+
+def expected(model, encoder, texts, pooling):
+    """The reference library's vectors of texts that are lower-cased by hand, one at a time."""
+    rows = []
+    with torch.no_grad():
+        for text in texts:
+            ids = torch.tensor([encoder.tokenizer.encode(text.lower()).ids])
+            states = model(input_ids=ids).last_hidden_state[0]
+            rows.append((states[0] if pooling == "cls" else states.mean(0)).numpy())
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("name", INDUS_MODELS)
+def test_an_encoder_is_plain_and_takes_the_mean(name, hub, tmp_path, tokenizer_folder):
+    model = roberta(RobertaForMaskedLM)
+    folder = write(tmp_path / "made", model, tokenizer_folder)
+    hub_layout(folder, hub, name)
+    encoder = Encoder.load(name, device="cpu")
+    settings = encoder.settings
+    assert (settings.pooling, settings.max_length, settings.distance) == ("mean", 512, "cosine")
+    assert encoder.texts([Paper(id="1", title="Dark", abstract="Matter")]) == ["dark matter"]
+    wanted = expected(model.roberta, encoder, LINES, "mean")
+    assert np.abs(encoder.encode(LINES) - wanted).max() < 1e-5
+    assert np.abs(encoder.encode([LINES[0].upper()]) - wanted[:1]).max() < 1e-5
+    assert Encoder.load(name, pooling="cls", device="cpu").settings.pooling == "cls"
+    long = encoder.encode(["dark " * 3000])
+    assert np.isfinite(long).all()
+
+
+def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
+    name, model = "nasa-impact/nasa-smd-ibm-st-v2", roberta(RobertaModel)
+    folder = sentence_layout(tmp_path / "made", model, tokenizer_folder, "mean_tokens")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 512, "do_lower_case": false}')
+    hub_layout_with_folders(folder, hub, name)
+    encoder = Encoder.load(name, device="cpu")
+    assert (encoder.settings.pooling, encoder.settings.max_length) == ("mean", 512)
+    assert np.abs(encoder.encode(LINES) - expected(model, encoder, LINES, "mean")).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_peer_is_asked_with_the_prompt_of_its_makers(name, hub, tmp_path, tiny_model):
+    folder = tmp_path / "made"
+    Encoder.load(tiny_model, pooling="cls", device="cpu").save(folder)
+    for ours in ("sciprism.json", "selfcheck.json", "checksums.json"):
+        (folder / ours).unlink()
+    hub_layout_with_folders(folder, hub, name)
+    encoder = Encoder.load(name, device="cpu")
+    assert encoder.texts(["dark matter"], "query") == [f"{PROMPTS[name]['query']}dark matter"]
+    assert encoder.texts(["dark matter"], "paper") == [f"{PROMPTS[name].get('paper', '')}dark matter"]
+    about = json.loads((folder / "config_sentence_transformers.json").read_text())
+    shutil.rmtree(hub / f"models--{name.replace('/', '--')}")
+    about["prompts"] = {"query": "find: ", "document": ""}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(about))
+    hub_layout_with_folders(folder, hub, name)
+    assert Encoder.load(name, device="cpu").texts(["dark"], "query") == ["find: dark"]

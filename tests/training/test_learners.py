@@ -6,17 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from build_runs import run_recipe
+from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError
 from sciprism.objectives.contrastive import facet_contrast, in_batch_contrastive, label_ranking
 from sciprism.papers.records import Paper
+from sciprism.text.vocabulary import TokenClasses
 from sciprism.training.batches import Batch
-from sciprism.training.examples import Example, item_key
+from sciprism.training.examples import Example, item_key, read_examples
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners, reciprocal_rank
+from sciprism.training.learners.masked_lm import choose_tokens, mask_tokens
 from sciprism.training.processes import Processes
+from sciprism.training.recipe_file import read_recipe
+from sciprism.training.stage_models import whitening_scale
 from sciprism.training.steps import BlockStep, JointStep, PassSettings
 
 LIGHT, CELL, STAR = (Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star"))
@@ -379,3 +387,112 @@ def test_a_narrower_teacher_is_refused(encoder):
     context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=lambda *_: Narrow())
     with pytest.raises(InputError, match="fewer than the student's 32; the objective similarity compares any widths"):
         learners["vectors"](check_objective({"name": "vectors", "teacher": "t"}), context)
+
+
+# ---- What is hidden from a masked language model and from the rows of a decoder ----
+
+# ids 0 and 1 are special, 2 the mask; of 10 to 19 the even ones begin a word
+SPECIAL = np.array([True, True, True] + [False] * 17)
+STARTS = np.array([False] * 10 + [n % 2 == 0 for n in range(10, 20)])
+WORDS = TokenClasses(SPECIAL, STARTS, 2)
+TEXT = np.array([0, *range(10, 20), *range(10, 20), 1])
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 0.9), st.booleans())
+def test_special_tokens_stay_and_the_share_is_met(seed, share, whole):
+    places = choose_tokens(TEXT, WORDS, share, rng(seed), whole_words=whole)
+    assert len(places) >= 1
+    assert not SPECIAL[TEXT[places]].any()
+    assert share * 20 - 1 <= len(places) <= max(1, share * 20) + 1 + whole
+    assert (np.diff(places) > 0).all()
+
+
+@given(st.integers(0, 1000))
+def test_whole_words_stay_whole(seed):
+    places = set(choose_tokens(TEXT, WORDS, 0.3, rng(seed), whole_words=True).tolist())
+    for first in range(1, 21, 2):
+        assert (first in places) == (first + 1 in places)
+
+
+def test_eight_of_ten_become_the_mask():
+    kinds = []
+    for seed in range(500):
+        places = choose_tokens(TEXT, WORDS, 0.5, rng(seed), whole_words=False)
+        found = mask_tokens(TEXT, places, WORDS, rng(seed + 1))
+        untouched = np.delete(np.arange(len(TEXT)), places)
+        assert (found[untouched] == TEXT[untouched]).all()
+        kinds += [0 if f == 2 else 1 if f == t else 2 for f, t in zip(found[places], TEXT[places], strict=True)]
+        assert not SPECIAL[np.setdiff1d(found[places], [2])].any()
+    shares = np.bincount(kinds) / len(kinds)
+    # of the tokens drawn at random 1 in 17 is the one that stood there
+    assert shares == pytest.approx([0.8, 0.1 + 0.1 / 17, 0.1 * 16 / 17], abs=0.02)
+
+
+# ---- Directions of a format's vectors that vary more alike after a stage than before ----
+
+SCALED = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true, scaled = true}"]
+CROSS = np.array([[1, 4], [-1, -4], [1, -4], [-1, 4]])
+TEXTS = ["a trial of a vaccine", "dark energy", "neural network image", "protein gene cell", "a wave"]
+
+
+@pytest.mark.parametrize(
+    ("share", "found"),
+    [
+        (0, [1, 1]),
+        (0.5, [1.8439, 0.92195]),  # 1 and 1/2, times the root of 17 / (1 + 4)
+        (1, [2.91548, 0.72887]),  # 1 and 1/4, times the root of 17 / (1 + 1)
+    ],
+)
+def test_a_stretch_by_hand(share, found):
+    """Spreads of 1 and 4; a mean square length of 17, before and after."""
+    scale = whitening_scale(CROSS, share)
+    assert np.allclose(scale, found, atol=1e-4)
+    assert np.square(CROSS * scale).sum(axis=1).mean() == pytest.approx(17, abs=1e-4)
+
+
+def test_a_direction_that_does_not_vary_is_not_stretched_without_end():
+    assert np.array_equal(whitening_scale(np.ones((3, 4)), 0.5), np.ones(4))
+    scale = whitening_scale(np.hstack([CROSS, np.full((4, 1), 1e-9)]), 1)
+    assert scale[2] / scale[1] == pytest.approx(4 / (0.01 * 5 / 3), rel=1e-3)
+
+
+def units(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory, tiny_model):
+    """Models of one recipe, whose last stage ends without and with whitening."""
+    folder = tmp_path_factory.mktemp("recipe")
+    recipe = write_recipe(folder, tiny_model)
+    asked = "stages.0.whitening={classification = 1.0, proximity = 0.5, search = 0.5}"
+    changes = {"plain": SCALED, "white": [*SCALED, asked]}
+    found = {}
+    for name, each in changes.items():
+        found[name] = Encoder.load(run_recipe(read_recipe(recipe, each), folder / name, device="cpu"))
+    return found
+
+
+@pytest.mark.parametrize("format", ["classification", "proximity", "search", "regression"])
+def test_a_stage_leaves_directions_more_alike(models, format):
+    plain, white = (models[name].encode(TEXTS, format=format) for name in ("plain", "white"))
+    scale = models["white"].model.beside.scales[models["white"].route(format)].detach().numpy()
+    found = plain * scale
+    assert np.allclose(units(white), units(found), atol=1e-5)
+    assert np.allclose(np.linalg.norm(white, axis=1), np.linalg.norm(plain, axis=1), atol=1e-5)
+    stretched = np.abs(scale - 1).max() > 0.1
+    assert stretched == (format != "regression")  # which was not asked for
+
+
+def test_papers_of_a_format_vary_alike_when_it_goes_all_the_way(models):
+    """Measured on the papers of its source: queries are papers there, labels are not measured."""
+    source = models["white"].folder.parents[2] / "topics.jsonl"
+    papers = [example.query for example in read_examples(source, query="paper", candidate="label")]
+    plain = units(models["plain"].encode(papers, format="classification"))
+    scale = models["white"].model.beside.scales["classification"].detach().numpy()
+    spread = (plain * scale).std(axis=0)
+    assert spread.max() / spread.min() < 1.001

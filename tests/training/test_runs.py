@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from sciprism.training.examples import Example, write_examples
 from sciprism.training.learners.learner import reciprocal_rank
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
+from sciprism.training.run_folder import RunFolder
 from sciprism.training.sources import ExampleSource
 from sciprism.training.steps import JointStep
 
@@ -463,3 +465,67 @@ def test_a_run_says_whether_its_sources_were_held_against_tests(recipe, finished
     notes = []
     run_recipe(read_recipe(recipe), run, device="cpu", hooks=Hooks(on_message=notes.append))
     assert json.loads((run / "run.json").read_text())["test_papers"] == kept and not notes
+
+
+# ---- The folder of a run: its checkpoints, and the facts that a resumed run compares ----
+
+FACTS = {
+    "versions": {"torch": "2"},
+    "processes": 1,
+    "test_papers": {"one/search": 0},
+    "finished_models": {"model": {"model.safetensors": "abc"}},
+    "sources": {"one/search": {"examples": 3, "dropped": 1, "sha256": "def"}},
+}
+RECIPE = {"name": "made"}
+
+
+def test_changed_facts_are_named_and_changed_sources_refused(tmp_path):
+    (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
+    (tmp_path / "run.json").write_text(json.dumps(FACTS))
+    assert RunFolder(tmp_path, RECIPE, FACTS).compare() == []
+    assert RunFolder(tmp_path, RECIPE, FACTS | {"finished_models": {}}).compare() == ["finished_models.model"]
+    changed = {"one/search": FACTS["sources"]["one/search"] | {"dropped": 2}}
+    with pytest.raises(InputError, match=r"sources.one/search.dropped has changed since it began"):
+        RunFolder(tmp_path, RECIPE, FACTS | {"sources": changed}).compare()
+
+
+# ---- Models between a stage's start and its end ----
+
+PRISM = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true}"]
+SOME_DEV = ["stages.0.evaluation={every = 3, examples = 20}", "stages.0.sources.0.dev=dev.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory, tiny_model):
+    """The weights that a recipe with some changes leaves; every run begins and ends alike but for them."""
+    folder = tmp_path_factory.mktemp("recipe")
+    recipe = write_recipe(folder, tiny_model, steps=6)
+    write_source(folder / "dev.jsonl", 20, seed=2)
+
+    @cache
+    def left(name, *changes):
+        model = run_recipe(read_recipe(recipe, list(changes)), folder / name, device="cpu")
+        return load_file(model / "model.safetensors")
+
+    return left
+
+
+def test_all_weights_go_a_part_of_the_way(weights):
+    start, half, end = (weights(f"all-{way}", f"stages.0.interpolation={way}") for way in (0, 0.5, 1))
+    assert all((half[name] - (start[name] + end[name]) / 2).abs().max() < 1e-6 for name in start)
+    moved = [name for name in start if (start[name] - end[name]).abs().max() > 1e-4]
+    assert any("attention" in name for name in moved) and any("embedding" in name for name in moved)
+
+
+@pytest.mark.parametrize("dev", [[], SOME_DEV])
+def test_a_format_of_its_own_way(dev, weights):
+    """Of the best model by dev examples too, where that is what a stage leaves."""
+    ways = {"none": "{search = 0.0}", "part": "{search = 0.25}", "whole": "1.0"}
+    none, part, whole = (
+        weights(f"{name}-{len(dev)}", *PRISM, *dev, f"stages.0.interpolation={way}") for name, way in ways.items()
+    )
+    of_search = [name for name in whole if ".search." in name]
+    assert of_search and any((none[name] - whole[name]).abs().max() > 1e-4 for name in of_search)
+    for name in whole:
+        expected = none[name] + 0.25 * (whole[name] - none[name]) if ".search." in name else whole[name]
+        assert (part[name] - expected).abs().max() < 1e-6

@@ -8,12 +8,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
-from build_models import reference
+from build_models import expected_states, reference
 from sciprism import Encoder
 from sciprism.errors import InputError
+from sciprism.papers.records import Paper
 from sciprism.text.tokenizer import read_tokenizer
 
 NUMBERS = {"classification": 0, "proximity": 1, "search": 2, "regression": 3}  # [CLF], [PRX], [QRY], [RGN]
@@ -191,3 +193,82 @@ def test_other_settings_are_refused(key, value, copy):
     (copy / "config.json").write_text(json.dumps(config | {key: value}))
     with pytest.raises(InputError, match=f"config.json: {key} is {value}"):
         Encoder.load(copy)
+
+
+# ---- SciRepEval's control-code models: the reference library's state at position 1 of `CODE text` ----
+
+CODES = {"classification": "[CLF]", "regression": "[RGN]", "proximity": "[PRX]", "search": "[QRY]"}
+ADDED = sorted(CODES.values())
+PAPERS = [
+    Paper(id="1", title="Dark matter in GALAXY light", abstract="The gravity field of a star [PRX] [CLF]."),
+    Paper(id="2", title="Gene evolution", abstract="A new method." + " A new method." * 199),
+    Paper(id="3", title="Ice"),
+    Paper(id="4"),
+]
+PUBLISHED = [f"{p.title} [SEP] {p.abstract}".strip() for p in PAPERS[:2]] + ["Ice", ""]
+
+
+@pytest.fixture(scope="module")
+def published_codes(tmp_path_factory, wordpiece_folder):
+    """A BERT whose embeddings grew by four codes, and its folder as training and its library leave it."""
+    folder = tmp_path_factory.mktemp("scirepeval_ctrl")
+    plain = transformers.BertTokenizer.from_pretrained(wordpiece_folder, do_lower_case=True)
+    plain.add_special_tokens({"additional_special_tokens": ADDED})
+    model = reference(vocabulary=len(plain))
+    model.save_pretrained(folder)
+    plain.save_pretrained(folder)
+    return model, folder
+
+
+@pytest.fixture(params=["tokenizer.json", "vocab.txt"])
+def folder(request, published_codes, wordpiece_folder, tmp_path):
+    """The folder with a tokenizer as it is saved today, and as slow tokenizers were."""
+    if request.param == "tokenizer.json":
+        return published_codes[1]
+    folder = tmp_path / "old"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(published_codes[1] / name, folder)
+    shutil.copy(wordpiece_folder / "vocab.txt", folder)
+    words = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
+    (folder / "added_tokens.json").write_text(json.dumps({c: words + n for n, c in enumerate(ADDED)}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ADDED}))
+    return folder
+
+
+def expected_at_code(published_codes, code):
+    """The reference library on its own tokenizer's ids of `CODE text`, at position 1."""
+    model, folder = published_codes
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = [f"{code} {text}".strip() for text in PUBLISHED]
+    ids = [tokenizer(text, truncation=True, max_length=512)["input_ids"] for text in texts]
+    assert all(row[1] == tokenizer.convert_tokens_to_ids(code) for row in ids) and len(ids[1]) == 512
+    with torch.no_grad():
+        return torch.stack([states[1] for states in expected_states(model, ids)]).numpy()
+
+
+@pytest.mark.parametrize("format", CODES)
+def test_vectors_are_the_states_at_the_code(format, folder, published_codes):
+    encoder = Encoder.load(folder, device="cpu")
+    assert encoder.settings.method == "control-codes" and encoder.settings.pooling == "code"
+    assert encoder.distance == "euclidean" and encoder.settings.template.separator == " [SEP] "
+    ours = encoder.encode(PAPERS, format=format, role="query")
+    assert np.abs(ours - expected_at_code(published_codes, CODES[format])).max() < 1e-5
+
+
+def test_codes_that_are_named_and_not_known_are_refused(published_codes, tmp_path):
+    folder = shutil.copytree(published_codes[1], tmp_path / "copy")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        text = (folder / name).read_text(encoding="utf-8").replace("[RGN]", "[XYZ]")
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ADDED}))
+    with pytest.raises(InputError, match=r"its tokenizer does not know \[RGN\]"):
+        Encoder.load(folder)
+
+
+def test_three_codes_are_a_plain_model(published_codes, tmp_path):
+    folder = shutil.copytree(published_codes[1], tmp_path / "copy")
+    for path in folder.glob("*token*.json"):
+        path.write_text(path.read_text(encoding="utf-8").replace("[RGN]", "[XYZ]"), encoding="utf-8")
+    with pytest.raises(InputError, match="does not state its pooling"):
+        Encoder.load(folder)
