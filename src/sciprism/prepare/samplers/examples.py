@@ -425,34 +425,19 @@ SEED = 42  # of the published sample
 def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, seed: int = SEED) -> Rows:
     """Return `size` rows, ascending, with each class in its share; all if there are no more, or for 0.
 
-    classes: one number of each row. Row for row the sample of scikit-learn's `train_test_split` with this
-    seed and `stratify`: the published data give the published sample.
+    classes: one number of each row. The sample is scikit-learn's: the published data give the published one. With a
+    class of one row, or fewer rows than classes in a part, there are no shares to keep.
     """
-    numbers = np.asarray(classes, np.int64)
-    if not size or len(numbers) <= size:
-        return np.arange(len(numbers))
-    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
-    random = np.random.RandomState(seed)
-    quotas = _quotas(counts, size, random)
-    _quotas(counts - quotas, len(numbers) - size, random)  # scikit-learn samples the other part in between
-    selected = [rows[random.permutation(len(rows))][:quota] for rows, quota in zip(members, quotas, strict=True)]
-    return np.sort(np.concatenate(selected))
+    from sklearn.model_selection import train_test_split
 
-
-def _quotas(counts: Rows, wanted: int, random: np.random.RandomState) -> Rows:
-    """Divide `wanted` rows in proportion to counts, remainders to the largest fractions (ties at random)."""
-    exact = counts / counts.sum() * wanted
-    quotas: NDArray[np.float64] = np.floor(exact)
-    missing = int(wanted - quotas.sum())
-    for value in np.unique(exact - quotas)[::-1]:
-        if missing == 0:
-            break
-        (equal,) = np.where(exact - np.floor(exact) == value)
-        chosen = random.choice(equal, size=min(len(equal), missing), replace=False)
-        quotas[chosen] += 1
-        missing -= len(chosen)
-    return quotas.astype(np.int64)
+    rows = np.arange(len(classes))
+    if not size or len(rows) <= size:
+        return rows
+    try:
+        selected, _ = train_test_split(rows, train_size=size, random_state=seed, stratify=classes)
+    except ValueError:
+        selected = np.random.RandomState(seed).permutation(rows)[:size]
+    return np.sort(selected)
 
 
 def sample_iteratively_stratified(labels: Sequence[Sequence[int]], size: int, seed: int = SEED) -> Rows:
