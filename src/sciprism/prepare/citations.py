@@ -283,10 +283,7 @@ def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettin
             return "no abstract"
         return "" if paper.title or paper.abstract else "neither title nor abstract"
 
-    corpus = build_corpus(sources, path, drop_reason, dropped, sources.read_edges())
-    for row in corpus.graph.in_cycles.tolist():
-        dropped.add(f"paper in a citation cycle or between two {RETAINED}", corpus.names[row])
-    return corpus
+    return build_corpus(sources, path, drop_reason, dropped, sources.read_edges())
 
 
 def _all_names(paper: Paper) -> list[str]:

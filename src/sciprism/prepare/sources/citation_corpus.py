@@ -101,25 +101,6 @@ class CitationGraph:
         """Return the citing and the cited row of each citation, in the order of the rows."""
         return np.repeat(np.arange(self.size, dtype=np.int32), self.cited.counts), self.cited.others
 
-    @property
-    def in_cycles(self) -> Rows:
-        """Return the papers in citation cycles and on paths between two cycles, ascending.
-
-        Papers that no remaining paper cites are removed until there are none, then papers that cite none.
-        """
-        left = np.ones(self.size, bool)
-        for links in (self.cited, self.citing):
-            inside = left[links.others] & np.repeat(left, links.counts)
-            degrees = np.bincount(links.others[inside], minlength=self.size)
-            gone = np.flatnonzero(left & (degrees == 0))
-            while len(gone):
-                left[gone] = False
-                reached = np.concatenate([links[row] for row in gone.tolist()])
-                near, counts = np.unique(reached[left[reached]], return_counts=True)
-                degrees[near] -= counts
-                gone = near[degrees[near] == 0]
-        return np.flatnonzero(left).astype(np.int32)
-
     def targets(self, row: int) -> list[int]:
         """Return the papers that a paper cites, ascending."""
         return list(self.cited[row].tolist())
