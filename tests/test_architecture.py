@@ -55,7 +55,7 @@ CODE_LINES = {
     "uses": 7_401,
     "papers": 5_769,
     "evaluation": 5_459,
-    "prepare": 4_938,
+    "prepare": 4_908,
     "encoders": 4_873,
     "cli": 3_747,
     "datasets": 4_107,
