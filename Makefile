@@ -84,7 +84,7 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.md
 	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
 	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
-	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm -o results/recommending.json
+	$(BIN)/python benchmarks/recommending.py users vis-new -o results/recommending.json
 	$(BIN)/python benchmarks/own_citations.py out/own-citations -o results/own_citations.json
 	$(BIN)/sciprism embed "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o out/served --skip-bad
 	$(BIN)/python benchmarks/serve.py out/served -o results/serve.json

@@ -2,16 +2,13 @@
 
 Vis: an author of at least five papers with references has as library what their papers until 2015 cite, and hidden
 is what their papers from 2016 on cite besides; candidates are the papers from 2016 on that are in neither the library
-nor theirs. The model that ships has seen no citation of a paper from 2016 on. ACL and CACM: of a paper with at least
-four links, half is the library, half hidden. Mixed: the library of a Vis author with at least 25 papers, and the two to
-four of an ACL paper: how much of the small interest is found? Users: half of a real user's library of at least eight
-papers is the library, the other half hidden; candidates are all other papers of the users.
+nor theirs. The model that ships has seen no citation of a paper from 2016 on. Users: half of a real user's library of
+at least eight papers is the library, the other half hidden; candidates are all other papers of the users.
 
-Settings were chosen on the dev half of users, authors and papers (by hash); reported is the test half. Intervals:
-paired bootstrap over authors or papers; authors share papers, so that theirs are too narrow. Run from the repository
-root:
+Settings were chosen on the dev half of users and authors (by hash); reported is the test half. Intervals: paired
+bootstrap over authors or users; authors share papers, so that theirs are too narrow. Run from the repository root:
 
-    SCIPRISM_DATA=... python benchmarks/recommending.py users vis-new acl cacm mixed -o results/recommending.json
+    SCIPRISM_DATA=... python benchmarks/recommending.py users vis-new -o results/recommending.json
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ import numpy as np
 from bm25s import BM25
 from bm25s.tokenization import Tokenizer
 
-from citation_data import CACM, list_citations, read_cited_papers
+from citation_data import list_citations, read_cited_papers
 from differences import paired_difference
 from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Encoder, Paper
@@ -41,22 +38,20 @@ from sciprism.uses.recommending.settings import RecommendSettings
 
 FIRST_NEW = 2016
 DEPTH, CUT = 50, 20
-SMALL_LINKS = 4
+MEASURES = ("ndcg@20", "recall@50")
 SMALL_LIBRARY = 8
-BIG_LIBRARY = 25
 LISTED = RecommendSettings(k=DEPTH)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A library, the papers that are hidden, and the candidates, all as rows. small: hidden of the small interest."""
+    """A library, the papers that are hidden, and the candidates, all as rows."""
 
     id: str
     library: list[int]
     hidden: frozenset[int]
     candidates: np.ndarray
     own: frozenset[int] = frozenset()
-    small: frozenset[int] = frozenset()
 
     @property
     def part(self) -> str:
@@ -90,15 +85,13 @@ def encode(papers: list[Paper], encoder: CachedEncoder) -> np.ndarray:
 
 
 def load_graph(folder: Path, name: str, encoder: CachedEncoder) -> Graph:
-    """Load papers with citations; the links of CACM have no direction: each counts as two citations."""
+    """Load papers with citations."""
     if name == "users":
         rows = read_json_lines(folder / "rec_user_libraries" / "papers.jsonl.gz")
         papers = [Paper.from_json(row) for row in rows]
     else:
         papers = read_cited_papers(folder, name)
-    citations = list_citations(papers)
-    both = [(cited, citing) for citing, cited in citations] if name == CACM else []
-    return Graph(papers, encode(papers, encoder), citations + both)
+    return Graph(papers, encode(papers, encoder), list_citations(papers))
 
 
 def build_vis_cases(graph: Graph) -> list[Case]:
@@ -121,19 +114,6 @@ def build_vis_cases(graph: Graph) -> list[Case]:
     return cases
 
 
-def build_link_cases(graph: Graph, name: str) -> list[Case]:
-    """Return a case of each paper with enough links: half of them is the library."""
-    cases = []
-    for row, linked in sorted(graph.cited_by().items()):
-        rows = sorted(set(linked), key=lambda other: random_bits(name, row, other))
-        if len(rows) >= SMALL_LINKS:
-            half = (len(rows) + 1) // 2
-            open_rows = np.setdiff1d(np.arange(len(graph.papers)), [row, *rows[:half]])
-            id = f"{name}/{graph.papers[row].id}"
-            cases.append(Case(id, sorted(rows[:half]), frozenset(rows[half:]), open_rows, frozenset([row])))
-    return cases
-
-
 def build_user_cases(graph: Graph, folder: Path) -> list[Case]:
     """Return a case of each user with enough papers: half of them is the library."""
     place = {paper.id: row for row, paper in enumerate(graph.papers)}
@@ -145,35 +125,6 @@ def build_user_cases(graph: Graph, folder: Path) -> list[Case]:
             open_rows = np.setdiff1d(np.arange(len(graph.papers)), rows[:half])
             cases.append(Case(user["user"], sorted(rows[:half]), frozenset(rows[half:]), open_rows))
     return cases
-
-
-def mix_cases(vis: Graph, acl: Graph) -> tuple[Graph, list[Case]]:
-    """Return both graphs as one, and for each ACL paper three cases: with the library of a Vis author each."""
-    first = len(vis.papers)
-    big = [case for case in build_vis_cases(vis) if len(case.library) >= BIG_LIBRARY]
-    cases = []
-    for small in build_link_cases(acl, "acl"):
-        mates = sorted((case for case in big if case.part == small.part), key=lambda c: random_bits(small.id, c.id))
-        for mate in mates[:3]:
-            hidden = frozenset(row + first for row in small.hidden)
-            candidates = np.concatenate([mate.candidates, small.candidates + first])
-            library = [*mate.library, *(row + first for row in small.library)]
-            cases.append(Case(small.id, library, mate.hidden | hidden, candidates, small=hidden))
-    numbered = [replace(case, id=f"{case.id} {number}") for number, case in enumerate(cases)]
-    parts = {case.id: case.part for case in cases}
-    both = Graph([*vis.papers, *acl.papers], np.concatenate([vis.vectors, acl.vectors]), [])
-    return both, [_PartedCase(**vars(case), of=parts[case.id.rsplit(" ", 1)[0]]) for case in numbered]
-
-
-@dataclass(frozen=True)
-class _PartedCase(Case):
-    """A case whose part is that of the ACL paper in it."""
-
-    of: str = "dev"
-
-    @property
-    def part(self) -> str:
-        return self.of
 
 
 Rank = Callable[[Graph, Case], list[int]]
@@ -258,30 +209,21 @@ def recall(ranked: Sequence[int], hidden: frozenset[int]) -> float:
     return len(hidden & set(ranked[:DEPTH])) / len(hidden)
 
 
-def likeness(graph: Graph, ranked: Sequence[int]) -> float:
-    """Return the mean cosine of two papers among the first 20."""
-    near = graph.vectors[list(ranked[:CUT])]
-    count = len(near)
-    return float(((near @ near.T).sum() - count) / (count * (count - 1)))
-
-
 def measure(graph: Graph, cases: Iterable[Case], rank: Rank) -> dict[str, ItemScores]:
     """Return the scores of each case."""
     ids, rows = [], []
     for case in cases:
         ranked = rank(graph, case)
-        small = (recall(ranked, case.small), float(bool(case.small & set(ranked)))) if case.small else (0.0, 0.0)
-        rows.append([ndcg(ranked, case.hidden), recall(ranked, case.hidden), likeness(graph, ranked), *small])
+        rows.append([ndcg(ranked, case.hidden), recall(ranked, case.hidden)])
         ids.append(case.id)
     table = 100 * np.array(rows)
-    names = ("ndcg@20", "recall@50", "likeness", "small_recall@50", "small_found")
-    return {name: ItemScores(tuple(ids), table[:, [i]], "mean") for i, name in enumerate(names)}
+    return {name: ItemScores(tuple(ids), table[:, [i]], "mean") for i, name in enumerate(MEASURES)}
 
 
-def summarize(scores: dict[str, ItemScores], ours: dict[str, ItemScores], names: Sequence[str]) -> dict[str, Any]:
+def summarize(scores: dict[str, ItemScores], ours: dict[str, ItemScores]) -> dict[str, Any]:
     """Return each score with its interval, and the difference to ours with its interval."""
     found: dict[str, Any] = {}
-    for name in names:
+    for name in MEASURES:
         low, high = bootstrap_interval(scores[name])
         entry: dict[str, Any] = {"value": round(estimate(scores[name]), 2), "interval": [round(low, 2), round(high, 2)]}
         if scores is not ours:
@@ -291,18 +233,12 @@ def summarize(scores: dict[str, ItemScores], ours: dict[str, ItemScores], names:
     return found
 
 
-def list_measures(data: str) -> list[str]:
-    return ["ndcg@20", "recall@50", "likeness", *(["small_recall@50", "small_found"] if data == "mixed" else [])]
-
-
 def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str, Any]:
     """Return all systems on the test half."""
     systems: dict[str, Rank] = {
         "recommend": rank_ours(LISTED),
-        "recommend, balance 0": rank_ours(replace(LISTED, balance=0.0)),
         "recommend, balance 0.5": rank_ours(replace(LISTED, balance=0.5)),
         "recommend, balance 1": rank_ours(replace(LISTED, balance=1.0)),
-        "recommend, diversity 0.1": rank_ours(replace(LISTED, diversity=0.1)),
         "recommend, diversity 0.3": rank_ours(replace(LISTED, diversity=0.3)),
         "nearest own paper": rank_by(score_nearest),
         "mean of the five nearest own papers": rank_by(score_five_nearest),
@@ -312,15 +248,14 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
         "random": rank_by(lambda graph, case: np.zeros(len(case.candidates))),
     }
     test = [case for case in cases if case.part == "test"]
-    skipped = ["most cited by others until today"] if data in ("mixed", "users") else []
+    skipped = ["most cited by others until today"] if data == "users" else []
     scores = {name: measure(graph, test, rank) for name, rank in systems.items() if name not in skipped}
-    names = list_measures(data)
     found: dict[str, Any] = {
         "cases": len(test),
         "library_median": float(np.median([len(case.library) for case in test])),
         "hidden_median": float(np.median([len(case.hidden) for case in test])),
         "candidates_median": float(np.median([len(case.candidates) for case in test])),
-        "systems": {name: summarize(each, scores["recommend"], names) for name, each in scores.items()},
+        "systems": {name: summarize(each, scores["recommend"]) for name, each in scores.items()},
     }
     for name, each in found["systems"].items():
         print("test", data, name, {key: value["value"] for key, value in each.items()}, flush=True)
@@ -329,17 +264,13 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
 
 def load_cases(data: str, folder: Path, encoder: CachedEncoder) -> tuple[Graph, list[Case]]:
     """Return the graph and the cases of a data set."""
-    graph = load_graph(folder, data if data in ("acl", CACM, "users") else "vis", encoder)
-    if data == "users":
-        return graph, build_user_cases(graph, folder)
-    if data == "mixed":
-        return mix_cases(graph, load_graph(folder, "acl", encoder))
-    return graph, build_vis_cases(graph) if data == "vis-new" else build_link_cases(graph, data)
+    graph = load_graph(folder, "users" if data == "users" else "vis", encoder)
+    return graph, build_user_cases(graph, folder) if data == "users" else build_vis_cases(graph)
 
 
 def main() -> None:
     parser = build_parser(__doc__, data=True)
-    parser.add_argument("sets", nargs="+", choices=["users", "vis-new", "acl", "cacm", "mixed"])
+    parser.add_argument("sets", nargs="+", choices=["users", "vis-new"])
     args = parser.parse_args()
     model = Encoder.load()
     encoder = CachedEncoder(model)
