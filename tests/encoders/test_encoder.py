@@ -17,7 +17,6 @@ from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import settings, streaming
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack
-from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError, SlowPrecisionWarning
 from sciprism.formats import FORMATS, ROLES
@@ -204,27 +203,6 @@ def test_description(tiny_encoder):
     assert about["spaces"]["search"] == dict.fromkeys(ROLES, "all") and about["ignored_weights"] == []
 
 
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"pooling": "max"}, "unknown pooling"),
-        ({"method": "magic"}, "unknown method"),
-        ({"distance": "manhattan"}, "unknown distance 'manhattan'; known: cosine, dot, euclidean"),
-        ({"max_length": 2}, "no room for text"),
-        ({"max_length": "64"}, "64"),
-        ({"speed": 3}, "speed"),
-        ({"template": {"separator": None}}, "None"),
-        ({"template": None}, "somewhere.json"),
-    ],
-)
-def test_wrong_settings(wrong, message):
-    row = {"pooling": "mean", "max_length": 64}
-    assert EncoderSettings.from_json(row, "somewhere.json").to_json() | row == EncoderSettings(**row).to_json()
-    with pytest.raises(InputError, match=message) as caught:
-        EncoderSettings.from_json(row | wrong, "somewhere.json")
-    assert "somewhere.json" in str(caught.value)
-
-
 # ---- The fastest precision of a device, and what is said about one that it has no instructions for ----
 
 TEXTS = ["dark matter", "the gene and the brain " * 9]
@@ -299,26 +277,6 @@ def test_a_precision_without_instructions_is_a_warning(name, processor, model):
 
 
 # ---- The model that ships, as a stranger without a network meets it ----
-
-PAPERS = [
-    "Continental drift. How the continents moved apart over geological time.",
-    "Reward prediction errors. Dopamine neurons signal errors of expected reward.",
-    "Plate tectonics. Sea floors spread and carry the continents with them.",
-    "No title.",
-]
-
-
-@pytest.fixture(scope="module")
-def shipped():
-    return Encoder.load(device="cpu")
-
-
-def test_one_pass_gives_every_format(shipped):
-    everything = shipped.encode_all(PAPERS)
-    assert tuple(everything) == FORMATS == shipped.formats
-    for format in FORMATS:
-        assert everything[format].shape == (len(PAPERS), shipped.dim)
-        np.testing.assert_allclose(everything[format], shipped.encode(PAPERS, format=format), atol=1e-5)
 
 
 def test_its_scores_are_the_recorded_ones():

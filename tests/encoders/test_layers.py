@@ -285,23 +285,6 @@ def test_an_adapter_stands_after_the_feed_forward():
 
 
 @pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"heads": 3}, "3 heads do not divide a width of 16"),
-        ({"layers": 0}, "layers is 0"),
-        ({"hidden": "16"}, "hidden is '16'"),
-        ({"padding_id": 50}, "padding id 50"),
-        ({"dropout": 1.5}, "dropout"),
-        ({"norm_eps": 0.0}, "epsilon"),
-        ({"first_position": 32}, "outside the embedding tables"),
-    ],
-)
-def test_a_config_that_constructs_runs(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        TransformerConfig(**(SHAPE | wrong))
-
-
-@pytest.mark.parametrize(
     ("dtype", "width", "capability", "takes"),
     [
         (torch.bfloat16, 64, (8, 0), True),

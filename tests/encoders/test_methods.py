@@ -35,14 +35,6 @@ def encoder(name, tiny_model):
     return perturb_weights(build_encoder(tiny_model, name))
 
 
-def test_every_format_and_role_has_a_route_and_a_space(name):
-    method = build_method(name, {})
-    for format, role in product(method.formats, ROLES):
-        route, space = method.route(format, role), method.space(format, role)
-        assert isinstance(route, str) and route and isinstance(space, str) and space
-        assert (method.route(format, role), method.space(format, role)) == (route, space)
-
-
 def test_options_are_json_and_make_the_same_method(name):
     options = build_method(name, {}).options.model_dump(mode="json")
     assert json.loads(json.dumps(options)) == options
@@ -67,13 +59,6 @@ def test_loading_does_not_import_torchs_compiler(tiny_model, tmp_path):
     command = [sys.executable, "-c", code, *(str(tmp_path / name) for name in names)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
-
-
-def test_order_is_kept_and_bits_repeat(encoder):
-    for format in encoder.formats:
-        vectors = encoder.encode(TEXTS, format=format)
-        assert np.array_equal(encoder.encode(TEXTS, format=format), vectors)
-        assert np.abs(encoder.encode(TEXTS[::-1], format=format)[::-1] - vectors).max() < 1e-5
 
 
 @pytest.mark.parametrize("gradients", [False, True], ids=["inference", "gradients"])
@@ -163,12 +148,6 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
     encoder.prepare()
     assert np.abs(encoder.encode(texts, format=format) - expected).max() < 1e-4
     assert not encoder.model.training
-
-
-def test_single_has_one_space_and_its_settings_name_no_options(tiny_encoder):
-    single = tiny_encoder.method
-    assert single.formats == FORMATS and "options" not in tiny_encoder.settings.to_json()
-    assert {single.space(f, r) for f, r in product(FORMATS, ROLES)} == {"all"}
 
 
 # ---- Experts: their layers, modules, initial weights and number of parameters ----
