@@ -17,7 +17,6 @@ from sciprism.papers.records import Label
 
 SAMPLES = Path(__file__).parent / "label_samples"
 SAMPLE = {path.stem: path for path in sorted(SAMPLES.iterdir())}
-SHORE = "http://example.org/shore/"
 
 
 @pytest.fixture(scope="module")
@@ -105,46 +104,6 @@ def test_tables_come_back(folder: Path, written: list[Label]):
     path = folder / "written.csv"
     path.write_text(text.getvalue(), encoding="utf-8")
     assert read(path, "tables") == written
-
-
-@given(labels)
-def test_maple_and_micol_come_back(folder: Path, written: list[Label]):
-    path = folder / "written.txt"
-    path.write_text("".join("\t".join([item.id, item.name, *item.synonyms]) + "\n" for item in written))
-    expected = [(item.id, item.name, tuple(s for s in item.synonyms if s != item.name)) for item in written]
-    found = read(path, "maple")
-    assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected
-    rows = [{"label": item.id, "name": [item.name, *item.synonyms], "definition": item.definition} for item in written]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = read(path, "micol")
-    assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected
-
-
-@given(labels)
-def test_skos_comes_back(folder: Path, written: list[Label]):
-    import rdflib
-    from rdflib import RDF, SKOS, Literal, URIRef
-
-    graph = rdflib.Graph()
-    for label in written:
-        concept = URIRef(SHORE + label.id)
-        graph.add((concept, RDF.type, SKOS.Concept))
-        graph.add((concept, SKOS.prefLabel, Literal(label.name, "en")))
-        for synonym in label.synonyms:
-            graph.add((concept, SKOS.altLabel, Literal(synonym, "en")))
-        for code in label.codes:
-            graph.add((concept, SKOS.notation, Literal(code)))
-        if label.definition:
-            graph.add((concept, SKOS.definition, Literal(label.definition, "en")))
-    path = folder / "written.ttl"
-    path.write_text(graph.serialize(format="turtle"), encoding="utf-8")
-    found = {item.id: item for item in read(path, "skos") if isinstance(item, Label)}
-    assert len(found) == len(written)
-    for label in written:
-        item = found[SHORE + label.id]
-        assert (item.name, item.definition) == (label.name, label.definition)
-        assert set(item.synonyms) == set(label.synonyms)
-        assert set(item.codes) == set(label.codes)
 
 
 @pytest.mark.data

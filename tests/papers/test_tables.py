@@ -21,11 +21,6 @@ def test_a_column_shows_how_its_cells_join_values(read) -> None:
     assert papers[0].authors == ("Bo Birch Ann Alder",) and papers[0].keywords == ("a and b",)
 
 
-def test_a_very_long_cell(read) -> None:
-    papers, _ = read("long.csv", f'id,title,abstract\na,T,"{"word " * 50_000}"\n')
-    assert len(papers[0].abstract.split()) == 50_000
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=2), max_size=3)), min_size=1, max_size=6),
