@@ -101,12 +101,13 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = """
+NAMES = """
 id _id paperId title abstract text metadata authors authors_parsed versions abstract_inverted_index authorships topics
 concepts ids mesh references doi externalIds s2FieldsOfStudy citedPaper categories year publication_year keywords
 primary_location referenced_works fieldsOfStudy update_date field corpusid content pdate cdate author issued
 container-title keyword note DOI number subtitle created reference message
-""".split()
+"""
+KEYS = NAMES.split()
 
 
 @pytest.mark.parametrize("reader", [*READERS, "csl_json"])

@@ -133,6 +133,25 @@ class MatchInput(PapersInput):
     pairs: Rows
     ratings: NDArray[np.float64]
 
+    @classmethod
+    def build(
+        cls,
+        papers: Mapping[str, Item],
+        profiles: Mapping[str, Sequence[int]],
+        rated: Sequence[tuple[tuple[int, int], float]],
+        dropped: DropReport,
+    ) -> MatchInput:
+        """Return the input of papers by id, of reviewers with the rows of their papers, and of pairs with ratings."""
+        return cls(
+            paper_ids=list(papers),
+            papers=list(papers.values()),
+            reviewer_ids=list(profiles),
+            profiles=[np.array(rows, np.int64) for rows in profiles.values()],
+            pairs=np.array([pair for pair, _ in rated], np.int64).reshape(-1, 2),
+            ratings=np.array([rating for _, rating in rated], np.float64),
+            dropped=dropped,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggingInput(SplitInput):

@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import (
     LabelInput,
@@ -393,18 +392,11 @@ class CustomReviewers:
         dropped.add_all("rating of an unknown paper or reviewer", unknown)
         examples = (f"{table.ids[0]} {name}" for name in people)
         check_references("rated pairs of a paper and a reviewer", unknown, rated, examples, self.allow_missing)
-        return MatchInput(
-            paper_ids=table.ids,
-            papers=table.items,
-            reviewer_ids=list(people),
-            profiles=list(people.values()),
-            pairs=np.array(list(pairs), np.int64),
-            ratings=np.array(list(pairs.values())),
-            dropped=dropped,
-        )
+        papers = dict(zip(table.ids, table.items, strict=True))
+        return MatchInput.build(papers, people, list(pairs.items()), dropped)
 
-    def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, Rows]:
-        people: dict[str, Rows] = {}
+    def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, list[int]]:
+        people: dict[str, list[int]] = {}
         unknown, papers = list[str](), 0
         for row in read_rows(find_table(self.data, self.reviewers, "reviewers"), dropped):
             name = row.id(*REVIEWER, "id")
@@ -413,7 +405,7 @@ class CustomReviewers:
             wrote = row.several("papers", "paper_ids")
             papers += len(wrote)
             unknown += [f"{name}: {paper}" for paper in wrote if paper not in table]
-            people[name] = np.array([table.row(paper) for paper in wrote if paper in table], np.int64)
+            people[name] = [table.row(paper) for paper in wrote if paper in table]
         dropped.add_all("unknown paper of a reviewer", unknown)
         check_references("papers of reviewers", unknown, papers, table.ids, self.allow_missing)
         return people

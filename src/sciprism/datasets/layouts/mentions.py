@@ -288,7 +288,7 @@ class AuthorMentions:
             if str(record.get("id")) in wanted
         }
         places = {record_id: number for number, record_id in enumerate(records)}
-        papers = [_parse_open_paper(record) for record in records.values()]
+        papers = [Paper.from_json({name: record.get(name) for name in _FIELDS}) for record in records.values()]
         mentions = []
         for row in rows:
             if row["paper_id"] not in places:
@@ -353,16 +353,7 @@ def _find_files(data_root: DataRoot, folder: str, stem: str) -> list[Path]:
     return paths
 
 
-def _parse_open_paper(record: Mapping[str, Any]) -> Paper:
-    return Paper(
-        id=str(record["id"]),
-        title=record.get("title") or "",
-        abstract=record.get("abstract") or "",
-        authors=tuple(record.get("authors") or ()),
-        venue=record.get("venue") or "",
-        year=record.get("year"),
-        references=tuple(map(str, record.get("references") or ())),
-    )
+_FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "references")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

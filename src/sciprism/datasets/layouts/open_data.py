@@ -706,25 +706,18 @@ class RatedReviewers:
         profiles = self._profiles(data_root, papers_by_id, dropped)
         rated = list(data_root.records(data_root.local(f"{self.path}/evaluations.jsonl.gz")))
         wanted = {record["paper_id"] for record in rated}.union(*profiles.values())
-        papers = [paper for paper in papers_by_id.values() if paper.id in wanted]
-        rows = {paper.id: row for row, paper in enumerate(papers)}
+        papers = {name: paper for name, paper in papers_by_id.items() if name in wanted}
+        rows = {name: row for row, name in enumerate(papers)}
         numbers = {name: number for number, name in enumerate(profiles)}
-        pairs, ratings = [], []
+        pairs = []
         for record in rated:
             if record["paper_id"] in rows and record["reviewer_id"] in numbers:
-                pairs.append((rows[record["paper_id"]], numbers[record["reviewer_id"]]))
-                ratings.append(float(record["expertise"]))
+                pair = rows[record["paper_id"]], numbers[record["reviewer_id"]]
+                pairs.append((pair, float(record["expertise"])))
             else:
                 dropped.add("rated pair without a record", f"{record['reviewer_id']} {record['paper_id']}")
-        return MatchInput(
-            paper_ids=list(rows),
-            papers=papers,
-            reviewer_ids=list(profiles),
-            profiles=[to_rows([rows[name] for name in profile]) for profile in profiles.values()],
-            pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
-            ratings=np.array(ratings),
-            dropped=dropped,
-        )
+        people = {reviewer: [rows[name] for name in profile] for reviewer, profile in profiles.items()}
+        return MatchInput.build(papers, people, pairs, dropped)
 
     def _profiles(self, data_root: DataRoot, papers: Mapping[str, Paper], dropped: DropReport) -> dict[str, list[str]]:
         profiles = {}

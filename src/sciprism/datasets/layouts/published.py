@@ -372,15 +372,8 @@ class ReviewerPapers:
                 pairs[table.row(query), order[reviewer]] = rating
             else:
                 dropped.add("rated pair without submission or reviewer, dropped", f"{query} {reviewer}")
-        return MatchInput(
-            paper_ids=table.ids,
-            papers=table.items,
-            reviewer_ids=list(order),
-            profiles=[np.array(profiles[reviewer], np.int64) for reviewer in order],
-            pairs=np.array(list(pairs), np.int64).reshape(-1, 2),
-            ratings=np.array(list(pairs.values()), np.float64),
-            dropped=dropped,
-        )
+        papers = dict(zip(table.ids, table.items, strict=True))
+        return MatchInput.build(papers, {name: profiles[name] for name in order}, list(pairs.items()), dropped)
 
     def _reviewers(self, data_root: DataRoot) -> Iterator[dict[str, Any]]:
         # Outside the hub, the reviewers are in the folder of the judgements: `reviewer_metadata.jsonl`.
