@@ -27,7 +27,7 @@ import tagging_systems as systems
 from measurement import build_parser, provenance, write_result
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers
+from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers, without_labels
 from sciprism.uses.tagging.suggestions import score_ranking
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, train
 from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh
@@ -82,13 +82,13 @@ def run(
     if args.most:
         rng = np.random.default_rng(0)
         rows, test = (np.sort(rng.permutation(each)[: args.most]) for each in (rows, test))
-    tags = data.tags.take(rows)
+    tags = data.tags[rows]
     if hidden is not None:
-        tags = tags.without(hidden)
+        tags = without_labels(tags, hidden)
     papers = [data.papers[i] for i in rows]
     vectors, label_vectors = encode.encode(papers), encode.encode(data.vocabulary.labels, "label")
-    kept = np.flatnonzero(tags.sizes() > 0)
-    training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags.take(kept))
+    kept = np.flatnonzero(np.diff(tags.indptr) > 0)
+    training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags[kept])
     start = time.perf_counter()
     tagger = train(data.vocabulary, label_vectors, training, seed=args.seed)
     trained = time.perf_counter() - start
@@ -108,17 +108,17 @@ def run(
         ways["omikuji"] = systems.omikuji(args.omikuji, training, len(data.vocabulary))
     test_papers = [data.papers[i] for i in test]
     test_vectors = encode.encode(test_papers)
-    gold = [set(data.tags[i].tolist()) for i in test]
+    gold = [set(data.tags[[i]].indices.tolist()) for i in test]
     facts = {
         "train papers": len(training.papers),
         "test papers": len(test),
         "labels": len(data.vocabulary),
-        "labels with training papers": int((tags.counts() > 0).sum()),
+        "labels with training papers": int((tags.sum(axis=0) > 0).sum()),
         "tags not in the vocabulary": data.unknown,
         "seconds of training": round(trained, 1),
         "threshold": round(tagger.weighing.threshold, 4),
     }
-    facts["groups"] = score_groups(ways, test_papers, test_vectors, gold, tags.counts(), hidden is not None)
+    facts["groups"] = score_groups(ways, test_papers, test_vectors, gold, tags.sum(axis=0), hidden is not None)
     return facts
 
 
@@ -151,8 +151,8 @@ def score_groups(
 
 def choose_hidden(data: TaggingData) -> Rows:
     """Return the labels to hide from training: used by dev and test papers, and by few enough training papers."""
-    counts = data.tags.take(data.rows("train")).counts()
-    used = data.tags.take(data.rows("dev", "test")).counts()
+    counts = data.tags[data.rows("train")].sum(axis=0)
+    used = data.tags[data.rows("dev", "test")].sum(axis=0)
     possible = np.flatnonzero((counts > 0) & (counts < MAX_HIDDEN_PAPERS) & (used > 0))
     return np.sort(np.random.default_rng(0).choice(possible, HIDDEN, replace=False))
 

@@ -12,7 +12,7 @@ from measurement import read_json_lines
 from sciprism.arrays import Rows
 from sciprism.papers.read import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.evidence import TagMatrix
+from sciprism.uses.tagging.evidence import Tags, build_tags
 from sciprism.uses.tagging.suggestions import resolve_tags
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -24,13 +24,13 @@ class TaggingData:
     name: str
     papers: Sequence[Paper]
     vocabulary: Vocabulary
-    tags: TagMatrix
+    tags: Tags
     splits: Sequence[str]
     unknown: int
 
     def rows(self, *names: str) -> Rows:
         """Return the rows of the papers of some splits that have a tag."""
-        tagged = self.tags.sizes() > 0
+        tagged = np.diff(self.tags.indptr) > 0
         return np.flatnonzero(np.isin(self.splits, names) & tagged)
 
 
@@ -40,7 +40,7 @@ def build(
     """Build a set from papers and the names or ids of their tags."""
     vocabulary = Vocabulary(labels)
     rows, report = resolve_tags(named, vocabulary)
-    tags = TagMatrix.build(rows, len(vocabulary))
+    tags = build_tags(rows, len(vocabulary))
     return TaggingData(name, papers, vocabulary, tags, splits, report.unknown.total() + report.ambiguous.total())
 
 

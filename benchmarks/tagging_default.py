@@ -28,8 +28,9 @@ from sciprism.uses.tagging.evidence import (
     EvidenceCollector,
     NearestPapers,
     Ranker,
-    TagMatrix,
+    Tags,
     Weighing,
+    build_tags,
 )
 from sciprism.uses.tagging.tagger import RANKED_BLOCK, RANKER_FILE, TagVectors, choose_threshold
 from sciprism.uses.tagging.vocabulary import Vocabulary
@@ -46,21 +47,21 @@ UNSEEN = ("preferred", "alternative")
 STEPS = 200
 """Steps of the calibration that are stored."""
 
-Parts = Iterator[tuple[Vocabulary, Floats, TagMatrix, Rows]]
+Parts = Iterator[tuple[Vocabulary, Floats, Tags, Rows]]
 
 
-def list_vocabularies(vocabulary: Vocabulary, vectors: Floats, tags: TagMatrix, rng: np.random.Generator) -> Parts:
+def list_vocabularies(vocabulary: Vocabulary, vectors: Floats, tags: Tags, rng: np.random.Generator) -> Parts:
     """Yield the vocabulary and random parts of it, each with its vectors, the papers' tags and the papers to rank."""
-    order = rng.permutation(len(tags))
+    order = rng.permutation(tags.shape[0])
     yield vocabulary, vectors, tags, order[:WHOLE]
-    counts = tags.counts()
+    counts = tags.sum(axis=0)
     for _ in range(PARTS):
         chosen = np.sort(rng.choice(np.flatnonzero(counts >= 5), PART_LABELS, replace=False))
         number = {int(row): place for place, row in enumerate(chosen)}
-        part = [[number[row] for row in tags[i].tolist() if row in number] for i in range(len(tags))]
+        part = [[number[row] for row in tags[[i]].indices.tolist() if row in number] for i in range(tags.shape[0])]
         labels = Vocabulary([vocabulary.labels[row] for row in chosen])
         order = rng.permutation([i for i, each in enumerate(part) if each])
-        yield labels, vectors[chosen], TagMatrix.build(part, len(chosen)), order[:PART]
+        yield labels, vectors[chosen], build_tags(part, len(chosen)), order[:PART]
 
 
 def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) -> tuple[Floats, Floats, Floats, int]:
@@ -69,15 +70,15 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
     for vocabulary, label_vectors, tags, rows in parts:
         collector = EvidenceCollector(vocabulary, label_vectors)
         others = np.setdiff1d(np.arange(len(papers)), rows)[:NEAR_PAPERS]
-        tagged = NearestPapers(vectors[others], tags.take(others)) if near else None
+        tagged = NearestPapers(vectors[others], tags[others]) if near else None
         for start in range(0, len(rows), RANKED_BLOCK):
             part = rows[start : start + RANKED_BLOCK]
             found = collector.collect([papers[i] for i in part], vectors[part], near=tagged, located=vectors[part])
             features.append(found.features)
-            right.append(tags.has(part[found.papers], found.labels).astype(np.float32))
+            right.append(np.asarray(tags[part[found.papers], found.labels], np.float32))
             owners.append(found.papers + number)
             number += len(part)
-        relevant += int(tags.sizes()[rows].sum())
+        relevant += int(np.diff(tags.indptr)[rows].sum())
     return np.concatenate(features), np.concatenate(right), np.concatenate(owners), relevant
 
 
@@ -106,7 +107,7 @@ def rounded(values: object) -> object:
 def main() -> None:
     data = read_mesh(Path(os.environ.get("SCIPRISM_DATA", "data")))
     rows = data.rows("train")
-    papers, tags = [data.papers[i] for i in rows], data.tags.take(rows)
+    papers, tags = [data.papers[i] for i in rows], data.tags[rows]
     encode = TagVectors(Encoder.load())
     vectors, label_vectors = encode.encode(papers), encode.encode(data.vocabulary.labels, "label")
     found = {}

@@ -146,7 +146,7 @@ def omikuji(python: Path, data: TaggedPapers, labels: int) -> System:
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         with tempfile.TemporaryDirectory() as folder:
             train, test, out = (Path(folder) / name for name in ("train.txt", "test.txt", "out.json"))
-            write(train, data.papers, [data.tags[i].tolist() for i in range(len(data.papers))])
+            write(train, data.papers, [data.tags[[i]].indices.tolist() for i in range(len(data.papers))])
             write(test, papers, [[0]] * len(papers))
             arguments = [python, "-c", OMIKUJI, train, test, str(OMIKUJI_TOP), out]
             subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

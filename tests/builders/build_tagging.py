@@ -8,7 +8,7 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.evidence import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.evidence import TaggedPapers, build_tags
 from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
 DIM = 64
@@ -59,4 +59,4 @@ def build_papers(count: int, seed: int = 0) -> TaggedPapers:
         papers.append(Paper(id=f"p{seed}-{number}", title=f"On {names[first]}", abstract=" ".join([filler, *words])))
         tags.append([int(first), int(second)])
     vectors = embed([f"{paper.title} {paper.abstract}" for paper in papers])
-    return TaggedPapers(papers, vectors, TagMatrix.build(tags, len(build_vocabulary())))
+    return TaggedPapers(papers, vectors, build_tags(tags, len(build_vocabulary())))

@@ -38,7 +38,7 @@ def test_a_grid_then_every_seed(data, monkeypatch, capsys, tiny_model):
         assert result["details"]["setting"] == {"rate": 1e-2, "batch": 4, "epochs": 4}
         assert len(result["details"]["dev scores"]) == 2 and result["metrics"]["f1_macro"]["value"] == 1.0
     tried = (data / "out" / folders[0] / "open-nlu" / "grid" / "open-acl-arc.jsonl").read_text()
-    assert tried.count("\n") == 2
+    assert len(json.loads(tried)["dev"]) == 2
     assert run(monkeypatch, capsys, *command)[2].count("(already scored)") == 2
     status, out, err = run(monkeypatch, capsys, "compare", "out")
     assert status == 0, err

@@ -120,17 +120,13 @@ def test_unwanted_papers_and_age_lower_the_relevance() -> None:
     assert below == pytest.approx([-0.5] * 4), "age does not raise what is below 0"
 
 
-def test_blocks_give_what_all_at_once_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_floors_by_parts_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = np.random.default_rng(0).standard_normal((50, 3))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     own, groups = vectors[:20].astype(np.float32), [n % 3 for n in range(20)]
     whole = build_profile(own, groups)
-    expected = whole.score(vectors[20:], np.full(30, np.nan))
-    monkeypatch.setattr(module, "CELLS", 30)
-    parts = build_profile(own, groups)
-    found = parts.score(vectors[20:], np.full(30, np.nan))
-    assert found.overall == pytest.approx(expected.overall) and found.own.tolist() == expected.own.tolist()
-    assert parts.floors == pytest.approx(whole.floors)
+    monkeypatch.setattr(module, "READ", 3)
+    assert build_profile(own, groups).floors == pytest.approx(whole.floors)
 
 
 def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:

@@ -197,7 +197,7 @@ def names(paper):
 def test_a_trained_tagger_finds_topics_by_name_and_by_words(trained, monkeypatch):
     data = build_papers(60, seed=1)
     found = suggest(trained, data.papers)
-    card = compare_tags(trained.vocabulary, found, [data.tags[number].tolist() for number in range(60)])
+    card = compare_tags(trained.vocabulary, found, [data.tags[[number]].indices.tolist() for number in range(60)])
     assert card.scores.ndcg_5 > 0.95 and card.scores.f1 > 0.9 and 0 < trained.weighing.threshold < 1
     asked = Paper(id="x", title="On Galaxies", abstract="fault rupture seismic slip magnitude")
     both, unseen = suggest(trained, [asked, Paper(id="y", title=f"New {UNSEEN.lower()}")], ALL)
@@ -308,7 +308,11 @@ def test_feedback_teaches_what_was_wrong(trained):
 
 
 def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
-    first, has, none = trained.training.papers[0].id, trained.training.tags[0].tolist(), np.empty((0, DIM), np.float32)
+    first, has, none = (
+        trained.training.papers[0].id,
+        trained.training.tags[[0]].indices.tolist(),
+        np.empty((0, DIM), np.float32),
+    )
     other = next(row for row in range(6) if row not in has)
     said = [
         (first, f"t{has[0]}", False),
@@ -317,7 +321,7 @@ def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
         (first, "no such tag", True),
     ]
     learned, report = learn_from_feedback(trained, [Judgement(*each) for each in said], [], none, directions=16)
-    assert sorted(learned.training.tags[0].tolist()) == sorted({has[1], other})
+    assert sorted(learned.training.tags[[0]].indices.tolist()) == sorted({has[1], other})
     assert report.missing == ("gone",) and report.unknown == ("no such tag",) and report.papers == 1
     for said, message in (
         ([(first, "t0", True), (first, "N0", False)], "accepted in one row, rejected in another"),

@@ -218,7 +218,7 @@ class TagPlaces:
     ) -> tuple[TaggedPapers, TagReport]:
         """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
-        from sciprism.uses.tagging.evidence import TaggedPapers, TagMatrix
+        from sciprism.uses.tagging.evidence import TaggedPapers, build_tags
         from sciprism.uses.tagging.suggestions import is_annif_folder, read_annif_folder, read_tag_table, resolve_tags
 
         path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
@@ -244,7 +244,7 @@ class TagPlaces:
             raise InputError(
                 f"{name}: no paper has a tag of the vocabulary in {where}{lacking or '; there are no tags'}"
             )
-        matrix = TagMatrix.build((rows_of_tags[number] for number in usable), len(vocabulary))
+        matrix = build_tags((rows_of_tags[number] for number in usable), len(vocabulary))
         return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report
 
 
@@ -406,7 +406,7 @@ def report(
     data, read = tags.read(papers, reading, opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
         suggested = list(display.count(opened.suggest(data.papers, data.vectors, TagChoice())))
-    gold = [data.tags[number].tolist() for number in range(len(data.papers))]
+    gold = [data.tags[[number]].indices.tolist() for number in range(len(data.papers))]
     card = compare_tags(opened.vocabulary, suggested, gold)
     document = {**card.to_json(count), "tags": read.to_json()}
     print_result("sciprism.tag-report/1", document, lambda: _print_card(card, read, count, opened.vocabulary))

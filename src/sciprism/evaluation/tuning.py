@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.arrays import Rows
-from sciprism.checksums import hash_bytes
+from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.drop_report import DropReport
 from sciprism.encoders.encoder import Encoder
@@ -39,7 +39,6 @@ from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import DenseSystem, NotServedError, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult
-from sciprism.files import write_lines
 from sciprism.seeding import random_bits
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.steps import PassSettings, add_gradients, autocast, count_threads
@@ -450,7 +449,6 @@ class TuningRun:
 COLLAPSED = "run that predicts the same for every item (collapsed)"
 DIVERGED = "run whose loss was not finite (diverged), scored as if all outputs were 0"
 
-GRID_KEYS = {"key", "setting", "dev"}
 SplitScores = Mapping[str, Mapping[str, ItemScores]]
 """Split ("dev", "test") -> metric -> item scores."""
 Predictions = Sequence[tuple[TuningExample, Outputs]]  # examples with the outputs of the head
@@ -580,8 +578,7 @@ def _search_grid(
         return {}, {}
     if not experiment.sizes["dev"]:
         raise InputError("the grid has several settings and the data no dev part; give one setting (--grid)")
-    stored = _read_lines(context.grid_file)
-    dev_scores: dict[str, float | None] = {row["setting"]: row["dev"] for row in stored if row["key"] == context.key}
+    dev_scores = _read_dev_scores(context.grid_file, context.key)
     runs: dict[str, Any] = {}
     splits = ("dev", "test") if context.seed == context.first_seed else ("dev",)
     for setting in tuning.grid:
@@ -590,31 +587,17 @@ def _search_grid(
             score = estimate(next(iter(scores["dev"].values())))
             dev_scores[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
             if context.grid_file is not None:
-                rows = [row for row in _read_lines(context.grid_file) if row["key"] != context.key]
-                rows += [{"key": context.key, "setting": name, "dev": dev} for name, dev in dev_scores.items()]
-                write_lines(context.grid_file, (json.dumps(row | {"check": _hash_row(row)}) for row in rows))
+                write_sealed_json(context.grid_file, {"key": context.key, "dev": dev_scores})
     return {str(setting): dev_scores[str(setting)] for setting in tuning.grid}, runs if "test" in splits else {}
 
 
-def _read_lines(path: Path | None) -> list[dict[str, Any]]:
-    """Return the dev scores that earlier runs stored; none without a file."""
+def _read_dev_scores(path: Path | None, key: str) -> dict[str, float | None]:
+    """Return setting -> dev score that an earlier run of the same task and model stored; none without a file."""
     if path is None or not path.exists():
-        return []
-    rows = []
-    lines = path.read_bytes().splitlines()
-    for line in lines:
-        try:
-            row = json.loads(line)
-            check = row.pop("check", None)
-            if row.keys() == GRID_KEYS and check == _hash_row(row):
-                rows.append(row)
-        except (ValueError, AttributeError):
-            continue
-    if lost := len(lines) - len(rows):
-        message = f"{path}: {lost} of {len(lines)} dev scores are damaged; they are computed again"
-        warnings.warn(DamagedCacheWarning(message), stacklevel=2)
-    return rows
-
-
-def _hash_row(row: Mapping[str, Any]) -> str:
-    return hash_bytes(json.dumps(row, sort_keys=True).encode())
+        return {}
+    try:
+        stored = json.loads(read_sealed(path, "they are computed again")[0])
+        return dict(stored["dev"]) if stored["key"] == key else {}
+    except (InputError, ValueError, TypeError, KeyError) as error:
+        warnings.warn(DamagedCacheWarning(f"{path}: the dev scores are damaged: {error}"), stacklevel=2)
+        return {}

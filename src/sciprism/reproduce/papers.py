@@ -131,14 +131,6 @@ class PaperTable:
     timed_group: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        names = [row.name for row in self.rows]
-        if len(set(names)) < len(names):
-            raise InputError(f"table {self.name}: two rows have one name")
-        unknown = {row.against for row in self.rows} - {*names, ""}
-        if unknown:
-            raise InputError(f"table {self.name}: compared with {', '.join(sorted(unknown))}, which is no row")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedSuite:
@@ -162,11 +154,6 @@ class GroupedSuite:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     trained_on: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
-
-    def __post_init__(self) -> None:
-        unknown = {name for names in self.groups.values() for name in names} - set(self.tasks_by_name())
-        if unknown:
-            raise InputError(f"{self.suite.name}: unknown tasks {', '.join(unknown)}")
 
     def tasks_by_name(self) -> dict[str, Task]:
         """Return every task by name."""
@@ -254,12 +241,6 @@ class Reproduction:
     suites: Mapping[str, GroupedSuite]
     sample_tables: Mapping[str, str] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        rows = [row for table in self.tables.values() for row in table.rows]
-        unknown = sorted({row.model for row in rows} - set(self.models) - {""})
-        if unknown:
-            raise InputError(f"{self.name}: rows of models that are not declared: {', '.join(unknown)}")
 
     @property
     def short_title(self) -> str:
@@ -409,15 +390,9 @@ def _list_tasks(suite: Suite, group: str | list[str] | Values) -> tuple[str, ...
         return tuple(group)
     if isinstance(group, str):  # "all"
         return tuple(task.name for task in suite.tasks)
-    wanted = dict(group)
-    among = wanted.pop("among", None)
-    names = next(average.tasks for average in suite.averages if average.name == among) if among else None
-
-    def belongs(task: Task) -> bool:
-        values = ((getattr(task, key), value) for key, value in wanted.items())
-        return all(value in choice if isinstance(choice, list) else value == choice for value, choice in values)
-
-    return tuple(task.name for task in suite.tasks if (names is None or task.name in names) and belongs(task))
+    tasks = suite.tasks_of(group["among"]) if "among" in group else suite.tasks
+    choices = {key: value if isinstance(value, list) else [value] for key, value in group.items() if key != "among"}
+    return tuple(t.name for t in tasks if all(getattr(t, key) in choice for key, choice in choices.items()))
 
 
 def _derive_tasks(

@@ -82,14 +82,6 @@ def test_a_system_without_vectors_scores_reviewers_by_their_papers(tmp_path):
     assert ours == pytest.approx([(scores[0] + scores[1]) / 2, scores[2]])
 
 
-def test_many_submissions_go_block_by_block(tmp_path, monkeypatch):
-    data = reviewers([[0, 1, 2]], [(i, 0) for i in range(6)], range(6))
-    whole = MatchProtocol(metrics=("pairwise",)).evaluate(data, build_system(tmp_path), VIEW).item_scores["pairwise"]
-    monkeypatch.setattr("sciprism.uses.matching.expertise.BLOCK", 2)
-    parts = MatchProtocol(metrics=("pairwise",)).evaluate(data, build_system(tmp_path), VIEW).item_scores["pairwise"]
-    assert np.array_equal(whole.columns, parts.columns)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

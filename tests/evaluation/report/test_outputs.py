@@ -11,7 +11,7 @@ import pytest
 from sciprism.evaluation.report import outputs
 from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.figures import draw_task_types
-from sciprism.evaluation.report.text_tables import TextTable, build_tables, fit_table
+from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
@@ -205,24 +205,11 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report, lab):
 NAMES = ("citations-trained-model-of-the-second-year", "all-MiniLM-L6-v2", "sciprism-small")
 
 
-def test_a_table_fits_a_terminal_with_its_names_whole():
-    """Intervals go below their numbers first; then long names are broken, and only after a hyphen."""
-    score, name = "62.50 [57.4, 68.8]", "Average (incomplete: 12 of 13)"
-    two, three, long = (
-        TextTable(
-            "t",
-            ("", "items", *heads),
-            ((name, "1,234", *(score for _ in heads)), ("one map", "9", *("-" for _ in heads))),
-        )
-        for heads in (NAMES[1:], (*NAMES[1:], "bm25"), NAMES)
-    )
-    assert list(fit_table(two, 110)) == [two]
-    (part,) = fit_table(three, 80)
-    assert part.heads == three.heads and part.rows[0][2] == "62.50\n[57.4, 68.8]"
-    (part,) = fit_table(long, 80)
-    assert part.heads[2].split("\n") == ["citations-", "trained-", "model-of-", "the-second-", "year"]
-    assert part.heads[4].split("\n") == ["sciprism-", "small"]
-    wide = list(fit_table(TextTable("t", ("", *NAMES[1:] * 3), (("one", *(score,) * 6),)), 80))
+def test_a_table_wider_than_the_terminal_continues_below():
+    score, (_, *heads) = "62.50 [57.4, 68.8]", NAMES
+    two, six = (TextTable("t", ("", *heads * n), (("one", *(score,) * 2 * n),)) for n in (1, 3))
+    assert list(split_table(two, 110)) == [two]
+    wide = list(split_table(six, 80))
     assert [part.title for part in wide] == ["t", "t (continued)"] and wide[0].heads[1:3] == NAMES[1:]
 
 

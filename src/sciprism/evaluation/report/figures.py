@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
-from sciprism.evaluation.report.text_tables import TextTable, break_name, cell_text, latex_table, score_text
+from sciprism.evaluation.report.text_tables import TextTable, cell_text, latex_table, score_text
 from sciprism.files import join_cells, write_atomically
 
 NAME_WIDTH = 26  # characters of a system's name on one line
@@ -73,7 +74,7 @@ def draw_bars(theme: Theme, report: Report, rows: Mapping[str, ReportRow]) -> An
         axes.set_title(f"{name} ({len(row.tasks)})", fontsize=8)
         axes.margins(x=0.26)
         axes.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(shown)), [break_name(report.systems[i], NAME_WIDTH) for i in shown])
+    panels[0].set_yticks(range(len(shown)), [fill(report.systems[i], NAME_WIDTH) for i in shown])
     panels[0].set_ylim(len(shown) - 0.45, -0.55)
     figure.supxlabel("average of the tasks (how many), times 100, with its 95% interval", fontsize=8)
     if len(shown) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LONGEST_NAME = 44
-HEAD_WIDTH = 12  # characters of a system's name on one line, where its numbers are not wider
 GAP = 2
 NAMED = 8  # tasks that a note names; the tables show all
-_INTERVAL = re.compile(r"(?s)^([^\[]*?) (\[[^\]]*\])(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,49 +41,20 @@ def build_tables(report: Report, only: str = "") -> Iterator[TextTable]:
         yield from _compare_published(suite, report, rows)
 
 
-def fit_table(table: TextTable, width: int) -> Iterator[TextTable]:
-    """Yield a table as it fits a terminal: as it is, else with intervals below their numbers, else in parts.
-
-    Names stay whole; where that does not fit, they are broken after a hyphen, a slash or an underscore.
-    """
-    rows = ((name, *(_INTERVAL.sub(r"\1\3\n\2", cell) for cell in cells)) for name, *cells in table.rows)
-    stacked = replace(table, rows=tuple(rows))
-    names_width = max(width // 4, HEAD_WIDTH)
-    heads = tuple(break_name(head, HEAD_WIDTH) for head in table.heads)
-    rows = ((break_name(name, names_width), *cells) for name, *cells in stacked.rows)
-    broken = replace(table, heads=heads, rows=tuple(rows))
-    for form in (table, stacked, broken):
-        if sum(_measure(form, width)) <= width + GAP:
-            yield form
-            return
-    names, *others = _measure(stacked, width)
-    yield from split_table(broken if names + max(others) > width else stacked, width)
-
-
-def _measure(table: TextTable, width: int) -> list[int]:
-    """Return the width of each column with its gap; the names may take a quarter of all, and more for a long word."""
-
-    def longest(texts: Iterable[str], separator: str | None) -> int:
-        return max((len(part) for text in texts for part in text.split(separator)), default=0)
-
+def _measure(table: TextTable) -> list[int]:
+    """Return the width of each column with its gap: of names a long line, of others the longest word of the head."""
     names, *columns = zip(table.heads, *table.rows, strict=True)
-    names_width = max(longest(names, None), min(longest(names, "\n"), LONGEST_NAME, max(width // 4, HEAD_WIDTH)))
-    return [GAP + names_width, *(GAP + max(longest([head], None), longest(cells, "\n")) for head, *cells in columns)]
-
-
-def break_name(name: str, width: int) -> str:
-    """Return a name with line breaks after spaces, hyphens, slashes and underscores; what is between stays whole."""
-    lines = [""]
-    for piece in re.split(r"(?<=[-/_ ])", name):
-        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
-            lines.append("")
-        lines[-1] += piece
-    return "\n".join(line.rstrip() for line in lines)
+    words = [max(map(len, head.split()), default=0) for head, *_ in columns]
+    cells = [max(map(len, rest), default=0) for _, *rest in columns]
+    return [
+        GAP + min(max(map(len, names)), LONGEST_NAME),
+        *(GAP + max(pair) for pair in zip(words, cells, strict=True)),
+    ]
 
 
 def split_table(table: TextTable, width: int) -> Iterator[TextTable]:
     """Yield parts of a table of at most `width`, each with the names and at least one other column."""
-    names, *_ = widths = _measure(table, width)
+    names, *_ = widths = _measure(table)
     column, title = 1, table.title
     while column < len(widths):
         end, left = column + 1, width + GAP - names - widths[column]
@@ -201,9 +170,9 @@ def show(report: Report, console: Console | None = None) -> None:
 
     console = console or Console(highlight=False, markup=False, emoji=False)
     for text_table in build_tables(report):
-        for part in fit_table(text_table, console.width):
+        for part in split_table(text_table, console.width):
             table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-            names, *widths = _measure(part, console.width)
+            names, *widths = _measure(part)
             table.add_column("", overflow="fold", max_width=max(names - GAP, LONGEST_NAME))
             for head, column in zip(part.heads[1:], widths, strict=True):
                 table.add_column(head, justify="right", overflow="fold", min_width=column - GAP, max_width=column - GAP)

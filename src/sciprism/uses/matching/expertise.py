@@ -23,7 +23,6 @@ from sciprism.uses.search import choose_paper_space
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
 
-PAPERS = 2048  # papers of reviewers in one matrix product, about
 NEAREST = 2  # papers of a reviewer that explain a pair
 
 
@@ -127,18 +126,12 @@ class ExpertiseScorer:
     def score_all(self, progress: Progress = show_nothing) -> Floats:
         """Return the scores (n, reviewers), 0 for reviewers without papers."""
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
-        ends = np.cumsum([len(profile.rows) for profile in self.profiles])
-        batches = np.split(np.arange(len(ends)), np.flatnonzero(np.diff(ends // PAPERS)) + 1)
-        for batch in batches:
-            profiles = [self.profiles[number] for number in batch]
-            cosines = self._multiply(np.concatenate([profile.rows for profile in profiles]), slice(None))
-            weighted = cosines * np.concatenate([profile.weights for profile in profiles])
-            parts = np.split(weighted, np.cumsum([len(profile.rows) for profile in profiles])[:-1], axis=1)
-            for number, part in zip(batch, parts, strict=True):
-                if part.shape[1]:
-                    best, percentile = self._scoring
-                    scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
-            progress("scoring", "reviewers", int(batch[-1]) + 1, len(self.profiles))
+        best, percentile = self._scoring
+        for number, profile in enumerate(self.profiles):
+            if len(profile.rows):
+                part = self._multiply(profile.rows, slice(None)) * profile.weights
+                scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
+            progress("scoring", "reviewers", number + 1, len(self.profiles))
         return scores.T
 
     def _multiply(self, papers: Rows, submissions: Any) -> Floats:
@@ -163,9 +156,6 @@ class ExpertiseScorer:
         return nearest
 
 
-BLOCK = 4096  # submissions that are compared with one reviewer's papers at once
-
-
 def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: int) -> Doubles:
     """Score each pair (p,) by the mean of the `best` highest cosines with the reviewer's papers (SciRepEval).
 
@@ -175,10 +165,8 @@ def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: in
     scores = np.empty(len(pairs))
     for number in np.unique(pairs[:, 1]):
         positions = np.flatnonzero(pairs[:, 1] == number)
-        profile = _normalize(vectors[profiles[number]])
-        for start in range(0, len(positions), BLOCK):
-            part = positions[start : start + BLOCK]
-            scores[part] = mean_of_best(_normalize(vectors[pairs[part, 0]]) @ profile.T, best)
+        submissions, written = _normalize(vectors[pairs[positions, 0]]), _normalize(vectors[profiles[number]])
+        scores[positions] = mean_of_best(submissions @ written.T, best)
     return scores
 
 

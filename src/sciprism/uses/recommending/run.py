@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
@@ -51,9 +51,7 @@ if TYPE_CHECKING:
 
 
 ENCODED = 256  # papers that are encoded at once, the most that an interruption loses
-READ = 2048  # papers of a collection that are compared at once
-COLUMNS = ("id", "title", "authors", "venue", "year", "ids", "missing_abstract")
-"""What is read of each paper of a collection; the rest is read of those that are recommended."""
+READ = 512  # papers of a collection that are compared at once: bounds the similarities in memory
 
 PaperInput = Paths | StoredCollection | Collection | Iterable[Paper]
 """Files of papers, folders of collections, open collections, or papers."""
@@ -62,13 +60,15 @@ PaperVectors = Callable[[Sequence[Paper]], Floats]  # encodes papers, (n, d)
 
 @dataclass(frozen=True, slots=True)
 class PaperBlock:
-    """Papers and their vectors (b, d). stored, rows: the collection that has all fields of the papers, and where."""
+    """Papers and their vectors (b, d)."""
 
     papers: Sequence[Paper]
     vectors: Floats
-    without_abstract: int
-    stored: StoredCollection | None = None
-    rows: Sequence[int] = ()
+
+    @property
+    def without_abstract(self) -> int:
+        """Count the papers without an abstract."""
+        return sum(is_blank(paper.abstract) for paper in self.papers)
 
 
 @dataclass(slots=True)
@@ -92,44 +92,16 @@ class PaperSource:
         return sum(1 for _ in self.read(ReadReport())) if self.repeatable else None
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
-        """Yield all papers in blocks; those of a collection without abstract, fields, keywords and references."""
-        if self.stored is not None:
-            yield from _read_blocks(self.stored)
+        """Yield all papers in blocks."""
+        if (stored := self.stored) is not None:
+            for start in range(0, len(stored.live), READ):
+                rows = stored.live[start : start + READ]
+                vectors = stored.read_rows(choose_paper_space(stored), rows).block(0, len(rows))
+                yield PaperBlock(stored.papers(rows), vectors)
             return
         papers = self.read(self.skipped)
         while block := list(islice(papers, ENCODED)):
-            yield PaperBlock(block, encode(block), sum(is_blank(paper.abstract) for paper in block))
-
-
-def sample_vectors(stored: StoredCollection, count: int) -> Iterator[Floats]:
-    """Yield vectors of up to `count` papers, evenly from the whole collection, (1, d) each."""
-    step = max(1, -(-len(stored) // count))
-    for matrix in stored.vectors(choose_paper_space(stored)):
-        yield from (matrix.block(row, row + 1) for row in range(step // 2, len(matrix), step))
-
-
-def _read_blocks(stored: StoredCollection) -> Iterator[PaperBlock]:
-    mask, first = stored.mask(), 0
-    for matrix, columns in zip(stored.vectors(choose_paper_space(stored)), stored.columns(*COLUMNS), strict=True):
-        for start in range(0, len(matrix), READ):
-            stop = min(start + READ, len(matrix))
-            live = [row for row in range(start, stop) if mask is None or mask[first + row]]
-            read = [[column[row] for column in columns] for row in live]
-            papers = [
-                Paper(
-                    id=id,
-                    title=title or "",
-                    authors=tuple(names or ()),
-                    venue=venue or "",
-                    year=year,
-                    ids=dict(ids or ()),
-                )
-                for id, title, names, venue, year, ids, _ in read
-            ]
-            vectors = matrix.block(start, stop)[[row - start for row in live]]
-            without_abstract = sum(line[-1] for line in read)
-            yield PaperBlock(papers, vectors, without_abstract, stored, [first + row for row in live])
-        first += len(matrix)
+            yield PaperBlock(block, encode(block))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +187,6 @@ class SharedSpace:
 
 EXPONENT = 1.5
 """Above 1, near own papers count more than far ones; chosen on users' libraries (results/user_libraries.json)."""
-CELLS = 1 << 22  # similarities in memory at once
 NO_YEAR = 0.5  # what age counts for a paper without a year: as one of one half-life
 TINY = np.finfo(np.float32).tiny
 BEHIND = 0.5  # papers by which an interest must be behind its share before its next one is taken
@@ -263,24 +234,7 @@ class LibraryProfile:
         self.floors = self._find_floors()
 
     def score(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
-        """Score papers by their vectors (b, d) of length 1 and years (b,), NaN for none; float64 is exact.
-
-        Blocks bound the similarities in memory.
-        """
-        step = max(1, CELLS // max(1, len(self.vectors) + len(self.unwanted)))
-        parts = [
-            self._score_block(vectors[start : start + step], years[start : start + step])
-            for start in range(0, max(1, len(vectors)), step)
-        ]
-        return Relevance(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Relevance)))
-
-    def measure_unwanted(self, vectors: NDArray[Any]) -> Doubles:
-        """Return the cosine of each paper (b, d) with the nearest unwanted one, -1 where none is."""
-        if not len(self.unwanted):
-            return np.full(len(vectors), -1.0)
-        return np.asarray((vectors @ self.unwanted.T.astype(vectors.dtype)).max(axis=1), np.float64)
-
-    def _score_block(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
+        """Score papers by their vectors (b, d) of length 1 and years (b,), NaN for none; float64 is exact."""
         near: NDArray[Any] = vectors @ self.vectors.T.astype(vectors.dtype)
         own = near.argmax(axis=1)
         rows = np.arange(len(vectors))
@@ -311,6 +265,12 @@ class LibraryProfile:
             own=own,
         )
 
+    def measure_unwanted(self, vectors: NDArray[Any]) -> Doubles:
+        """Return the cosine of each paper (b, d) with the nearest unwanted one, -1 where none is."""
+        if not len(self.unwanted):
+            return np.full(len(vectors), -1.0)
+        return np.asarray((vectors @ self.unwanted.T.astype(vectors.dtype)).max(axis=1), np.float64)
+
     def _without_centre(self, vectors: NDArray[Any]) -> NDArray[Any]:
         shifted = vectors - self.centre.astype(vectors.dtype) if len(vectors) else vectors
         unit: NDArray[Any] = shifted / np.maximum(np.linalg.norm(shifted, axis=1, keepdims=True), TINY)
@@ -322,9 +282,8 @@ class LibraryProfile:
         for number, rows in enumerate(self.members):
             if len(rows) < 2:
                 continue
-            step = max(1, CELLS // len(rows))
-            for start in range(0, len(rows), step):
-                part = rows[start : start + step]
+            for start in range(0, len(rows), READ):
+                part = rows[start : start + READ]
                 near = raise_cosines(self._own[part] @ self._own[rows].T)
                 near[np.arange(len(part)), np.arange(start, start + len(part))] = 0.0  # itself
                 best = mean_similarity(near) * (len(rows) / (len(rows) - 1)) ** (1 / EXPONENT)
@@ -393,20 +352,11 @@ FUNCTION_WORDS = {"a", "an", "and", "at", "by", "for", "from", "in", "into", "of
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1.
-
-    stored, row: where the fields are that a block of a collection lacks.
-    """
+    """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1."""
 
     number: int
     paper: Paper
     vector: Floats
-    stored: StoredCollection | None
-    row: int
-
-    def complete(self) -> Paper:
-        """Return the paper with all its fields."""
-        return self.paper if self.stored is None else self.stored.papers([self.row])[0]
 
 
 Scored = tuple[float, int, Candidate]
@@ -450,11 +400,10 @@ class CandidatePool:
         inside = 1 + relevance.interest
         good = (relevance.overall > floors[0]) | (relevance.inside > floors[inside])
         for place in np.flatnonzero(good).tolist():
-            row = block.rows[new[place]] if block.stored is not None else -1
             vector = vectors[place].copy()  # a view would hold its whole block in memory
-            candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
+            candidate = Candidate(first + new[place], papers[place], vector)
             nearest = self.own[relevance.own[place]]
-            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
+            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.paper, nearest):
                 self._leave_out(candidate.paper, NEAR_COPY, nearest)
                 continue
             self._best[0].append((float(relevance.overall[place]), -candidate.number, candidate))
@@ -589,14 +538,11 @@ def _read_library(
 def _read_all(
     sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: Progress
 ) -> tuple[list[Paper], Floats, int]:
-    """Return all papers, their vectors (n, d) of length 1, and how many lack an abstract.
-
-    Papers of a collection are read with all their fields.
-    """
+    """Return all papers, their vectors (n, d) of length 1, and how many lack an abstract."""
     papers, vectors, without_abstract = list[Paper](), list[Floats](), 0
     total = _count(sources)
     for block in (block for source in sources for block in source.blocks(space.encode)):
-        papers += block.papers if block.stored is None else block.stored.papers(block.rows)
+        papers += block.papers
         vectors.append(normalize_rows(block.vectors))
         without_abstract += block.without_abstract
         progress(work, "papers", len(papers), total)
@@ -614,8 +560,11 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
     head = list[PaperBlock]()
     while sum(len(block.papers) for block in head) < CENTRED and (block := next(encoded, None)):
         head.append(block)
-    parts = [vector for one in stored for vector in sample_vectors(one, CENTRED)]
-    parts += [block.vectors for block in head]
+    parts = [block.vectors for block in head]
+    for one in stored:
+        step = max(1, -(-len(one) // CENTRED))
+        rows = one.live[step // 2 :: step]
+        parts.append(one.read_rows(choose_paper_space(one), rows).block(0, len(rows)))
     vectors = normalize_rows(np.concatenate(parts)) if parts else np.zeros((0, 1), np.float32)
     centre = COMMON / (len(vectors) + DOUBTED) * vectors.sum(axis=0)
     blocks = chain.from_iterable(source.blocks(space.encode) for source in mapped)
@@ -648,7 +597,7 @@ def _choose_hits(
         hit = Recommendation(
             rank=rank,
             score=float(relevance.overall[place]),
-            **describe_paper(best[place].complete()),
+            **describe_paper(best[place].paper),
             interest=interests[relevance.interest[place]].name,
             because=tuple(near),
             unwanted=float(unwanted[place]) if len(profile.unwanted) else None,

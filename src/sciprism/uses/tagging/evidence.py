@@ -102,60 +102,25 @@ COMPATIBILITY_RIDGE = (10.0, 10.0)  # penalties of the map to label vectors: on 
 PRIOR_MATCHES = 2.0  # matches that a label's own rate needs to weigh as much as the rate of all labels
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TagMatrix:
-    """Which labels each paper has: a sparse matrix of ones (n, labels), the labels of a paper ascending."""
+Tags = csr_array
+"""Which labels each paper has: ones (n, labels), the labels of a paper ascending."""
 
-    ones: csr_array
 
-    @classmethod
-    def build(cls, tags: Iterable[Iterable[int]], labels: int) -> TagMatrix:
-        """Build the matrix of each paper's rows of labels."""
-        sets = [sorted(set(rows)) for rows in tags]
-        rows = np.array([row for rows in sets for row in rows], np.int64)
-        return cls.restore(np.cumsum([0, *map(len, sets)]), rows, labels)
+def build_tags(tags: Iterable[Iterable[int]], labels: int) -> Tags:
+    """Build the matrix of each paper's rows of labels."""
+    sets = [sorted(set(rows)) for rows in tags]
+    rows = np.array([row for rows in sets for row in rows], np.int64)
+    starts = np.cumsum([0, *map(len, sets)])
+    return csr_array((np.ones(len(rows), np.float32), rows, starts), shape=(len(sets), labels))
 
-    @classmethod
-    def restore(cls, starts: Rows, rows: Rows, labels: int) -> TagMatrix:
-        """Return the matrix of labels in one list (tags,); starts: where those of each paper begin, (n + 1,)."""
-        return cls(csr_array((np.ones(len(rows), np.float32), rows, starts), shape=(len(starts) - 1, labels)))
 
-    def __len__(self) -> int:
-        return int(self.ones.shape[0])
-
-    def __getitem__(self, paper: int) -> Rows:
-        """Return the labels of a paper."""
-        return np.asarray(self.ones.indices[self.ones.indptr[paper] : self.ones.indptr[paper + 1]])
-
-    @property
-    def labels(self) -> int:
-        """Return how many labels there are."""
-        return int(self.ones.shape[1])
-
-    def sizes(self) -> Rows:
-        """Return how many labels each paper has (n,)."""
-        return np.asarray(np.diff(self.ones.indptr))
-
-    def counts(self) -> Doubles:
-        """Return how many papers have each label (labels,)."""
-        return np.asarray(self.ones.sum(axis=0), np.float64)
-
-    def take(self, papers: Sequence[int] | Rows) -> TagMatrix:
-        """Return some papers, in the order given."""
-        return TagMatrix(self.ones[np.asarray(papers, np.int64)])
-
-    def without(self, labels: Rows) -> TagMatrix:
-        """Return the papers without some labels."""
-        keep = np.ones(self.labels, np.float32)
-        keep[labels] = 0
-        left = csr_array(self.ones * keep)
-        left.eliminate_zeros()
-        return TagMatrix(left)
-
-    def has(self, papers: Rows, labels: Rows) -> Rows:
-        """Return whether each paper (p,) has each label (p,), as 0 and 1."""
-        keys = np.repeat(np.arange(len(self)), self.sizes()) * self.labels + self.ones.indices
-        return np.isin(papers * self.labels + labels, keys).astype(np.int64)
+def without_labels(tags: Tags, labels: Rows) -> Tags:
+    """Return the tags of papers without some labels."""
+    keep = np.ones(tags.shape[1], np.float32)
+    keep[labels] = 0
+    left = csr_array(tags * keep)
+    left.eliminate_zeros()
+    return left
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +133,7 @@ class TaggedPapers:
 
     papers: Sequence[Paper]
     vectors: Floats
-    tags: TagMatrix
+    tags: Tags
     judged: dict[int, frozenset[int]] = field(default_factory=dict)
 
 
@@ -177,7 +142,7 @@ class NearestPapers:
     """Papers with tags, found by their rows (n, d)."""
 
     rows: Floats
-    tags: TagMatrix
+    tags: Tags
 
     @property
     def shown(self) -> int:
@@ -197,7 +162,7 @@ class NearestPapers:
         first = np.broadcast_to(np.arange(count) < SHOWN_NEIGHBOURS, near.shape)
         shares, counts = (
             csr_array((values.astype(np.float32).ravel(), near.ravel(), starts), shape=(len(near), len(self.rows)))
-            @ self.tags.ones
+            @ self.tags
             for values in (weights, first)
         )
         return shares.toarray(), counts.toarray()
@@ -220,11 +185,11 @@ class Sources:
     name_rate: Doubles
 
     @classmethod
-    def fit(cls, papers: Floats, tags: TagMatrix, label_vectors: Floats, matches: list[dict[int, Match]]) -> Sources:
+    def fit(cls, papers: Floats, tags: Tags, label_vectors: Floats, matches: list[dict[int, Match]]) -> Sources:
         """Fit all sources. papers: (n, d) of a PaperSpace, label_vectors: (labels, e), matches: of each paper."""
-        counts = tags.counts()
+        counts = tags.sum(axis=0, dtype=np.float64)
         seen = np.flatnonzero(counts)
-        sums = torch.from_numpy((tags.ones.T @ papers)[seen].T.copy())  # X'Y, (d, s)
+        sums = torch.from_numpy((tags.T @ papers)[seen].T.copy())  # X'Y, (d, s)
         rows = torch.from_numpy(papers)
         gram = rows.T @ rows
         linear = _solve(gram, sums, RIDGE)
@@ -236,8 +201,8 @@ class Sources:
         compatibility = _solve(seen_vectors.T @ seen_vectors, left.T.contiguous(), second).T.contiguous()
         owners = np.repeat(np.arange(len(matches)), [len(names) for names in matches])
         found = np.array([row for names in matches for row in names], np.int64)
-        named = np.bincount(found, minlength=tags.labels)
-        correct = np.bincount(found, tags.has(owners, found), tags.labels)
+        named = np.bincount(found, minlength=tags.shape[1])
+        correct = np.bincount(found, tags[owners, found], tags.shape[1])
         mean = correct.sum() / max(1, named.sum())  # towards which the rates of few papers are drawn
         rate = np.asarray((correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES))
         return cls(seen, counts, linear.numpy(), compatibility.numpy(), NearestPapers(papers, tags), rate)

@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.checksums import check_folder, write_checksums
@@ -39,8 +40,10 @@ from sciprism.uses.tagging.evidence import (
     Ranker,
     Sources,
     TaggedPapers,
-    TagMatrix,
+    Tags,
     Weighing,
+    build_tags,
+    without_labels,
 )
 from sciprism.uses.tagging.suggestions import ABOVE, Judgement, PaperTags, Tag, TagChoice, TagReport, resolve_tags
 from sciprism.uses.tagging.vocabulary import Match, Vocabulary
@@ -190,8 +193,8 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
             arrays = {
                 "label_vectors": tagger.label_vectors.astype(np.float16),
                 "vectors": data.vectors.astype(np.float16),
-                "tag_starts": data.tags.ones.indptr,
-                "tag_rows": data.tags.ones.indices,
+                "tag_starts": data.tags.indptr,
+                "tag_rows": data.tags.indices,
                 "idf": space.terms.idf_,
                 "directions": space.directions.astype(np.float16),
                 "centre": space.centre,
@@ -233,10 +236,11 @@ def load_tagger(folder: Path) -> Tagger:
     except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
-    tags = TagMatrix.restore(values["tag_starts"], values["tag_rows"], len(vocabulary))
+    ones = np.ones(len(values["tag_rows"]), np.float32)
+    tags: Tags = csr_array((ones, values["tag_rows"], values["tag_starts"]), shape=(len(papers), len(vocabulary)))
     data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
     space = PaperSpace.restore(terms, values["idf"], _full(values["directions"]), values["centre"])
-    near, counts = NearestPapers(space.locate(papers, data.vectors), tags), tags.counts()
+    near, counts = NearestPapers(space.locate(papers, data.vectors), tags), tags.sum(axis=0, dtype=np.float64)
     linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
     sources = Sources(np.flatnonzero(counts), counts, linear, compatibility, near, values["name_rate"])
     return Tagger(
@@ -291,7 +295,7 @@ def train(
 
     Raises InputError for too few tagged papers.
     """
-    if (tagged := int((data.tags.sizes() > 0).sum())) < MIN_PAPERS:
+    if (tagged := int((np.diff(data.tags.indptr) > 0).sum())) < MIN_PAPERS:
         raise InputError(
             f"{tagged} papers have tags of the vocabulary; training needs {MIN_PAPERS}; tag with --vocabulary, and "
             "correct the suggestions until there are enough"
@@ -311,7 +315,7 @@ def train(
     shown = held if held.any() else ~held  # calibration and threshold are of papers that the ranker does not see
     scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
     calibration = Calibration.fit(scores, outcomes)
-    totals = data.tags.sizes()[np.unique(papers[shown])].sum()
+    totals = np.diff(data.tags.indptr)[np.unique(papers[shown])].sum()
     threshold = choose_threshold(calibration.apply(scores), outcomes, totals)
     weighing = Weighing(ranker, calibration, threshold)
     sources = Sources.fit(located, data.tags, collector.vectors, matches)
@@ -343,10 +347,10 @@ def rank_out_of_fold(
     done = 0
     for fold in range(FOLDS):
         inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
-        hidden = np.flatnonzero(rng.random(data.tags.labels) < HIDDEN_SHARE)
-        tags = data.tags.take(inside).without(hidden)
+        hidden = np.flatnonzero(rng.random(data.tags.shape[1]) < HIDDEN_SHARE)
+        tags = without_labels(data.tags[inside], hidden)
         sources = Sources.fit(located[inside], tags, collector.vectors, [matches[i] for i in inside])
-        for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.labels))):
+        for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.shape[1]))):
             evidence = collector.collect(
                 [data.papers[i] for i in rows],
                 data.vectors[rows] - space.centre,
@@ -358,7 +362,7 @@ def rank_out_of_fold(
             owners, labels = rows[evidence.papers], evidence.labels
             pairs = zip(owners.tolist(), labels.tolist(), strict=True)
             judged = [paper not in data.judged or label in data.judged[paper] for paper, label in pairs]
-            right = data.tags.has(owners, labels).astype(np.float32)
+            right = np.asarray(data.tags[owners, labels], np.float32)
             parts.append((owners[judged], evidence.features[judged].astype(np.float16), right[judged]))
             done += len(rows)
             progress("training", "papers", done, len(ranked))
@@ -438,7 +442,9 @@ def _add_verdicts(
     """Append the papers of a review to the tagged papers; add the tags it accepted, remove those it rejected."""
     all_papers = [*data.papers, *papers]
     numbers = {paper.id: number for number, paper in enumerate(all_papers)}
-    tags = [set(data.tags[number].tolist()) for number in range(len(data.papers))] + [set[int]() for _ in papers]
+    tags = [set(rows.tolist()) for rows in np.split(data.tags.indices, data.tags.indptr[1:-1])] + [
+        set[int]() for _ in papers
+    ]
     judged = data.judged | {number: frozenset() for number in range(len(data.papers), len(all_papers))}
     for id, labels in verdicts.items():
         number = numbers[id]
@@ -446,7 +452,7 @@ def _add_verdicts(
             (tags[number].add if right else tags[number].discard)(label)
         if number in judged:
             judged[number] |= labels.keys()
-    matrix = TagMatrix.build(tags, data.tags.labels)
+    matrix = build_tags(tags, data.tags.shape[1])
     return TaggedPapers(all_papers, np.concatenate([data.vectors, vectors]), matrix, judged)
 
 
