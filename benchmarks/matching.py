@@ -303,7 +303,7 @@ def main() -> None:
     options = parser.parse_args()
     result = run_part(options)
     print(json.dumps(result, indent=1))
-    packages = ("highspy", "numpy", "torch")
+    packages = ("scipy", "numpy", "torch")
     write_result(options.output, {**provenance(packages, seed=SEED), **result}, options.part)
 
 

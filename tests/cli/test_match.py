@@ -13,8 +13,6 @@ from build_commands import run
 from sciprism.cli.options import build_settings, list_options
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
-pytest.importorskip("highspy")
-
 TOPICS = ("dark matter halo", "gene protein dna", "language text word", "market price risk")
 BASE = ("match", "submissions.jsonl", "--reviewers", "profiles", "-o", "out/pairs.csv", "--per-paper", "2")
 

@@ -11,7 +11,7 @@ from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
-from sciprism.evaluation.run import EvaluationOptions, TaskData, evaluate
+from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.systems import NotServedError, VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
 from sciprism.evaluation.tuning import Tuning
@@ -187,14 +187,6 @@ def test_data_are_read_once_for_all_systems(tmp_path):
     found = evaluate(systems, suite(asked), output=tmp_path)
     assert [r.status for r in found] == ["done", "done", "not served"]
     assert asked.data.dropped.ids == {"no abstract": ["p1"]}
-
-
-def test_data_that_are_read_serve_several_evaluations(tmp_path):
-    asked = task()
-    read = TaskData(asked, None)
-    for name in ("one", "two"):
-        run(tmp_path, [asked], Known(name, name), task_data=lambda _task, _folder: read)
-    assert read.read().dropped.ids == {"no abstract": ["p1"]}, "not read twice"
 
 
 def test_unknown_formats_are_refused():

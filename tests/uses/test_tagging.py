@@ -198,7 +198,7 @@ def test_a_trained_tagger_finds_topics_by_name_and_by_words(trained, monkeypatch
     data = build_papers(60, seed=1)
     found = suggest(trained, data.papers)
     card = compare_tags(trained.vocabulary, found, [data.tags[[number]].indices.tolist() for number in range(60)])
-    assert card.scores.ndcg_5 > 0.95 and card.scores.f1 > 0.9 and 0 < trained.weighing.threshold < 1
+    assert card.scores["ndcg_5"] > 0.95 and card.scores["f1"] > 0.9 and 0 < trained.weighing.threshold < 1
     asked = Paper(id="x", title="On Galaxies", abstract="fault rupture seismic slip magnitude")
     both, unseen = suggest(trained, [asked, Paper(id="y", title=f"New {UNSEEN.lower()}")], ALL)
     why = {tag.label: tag.why for tag in both.tags}
@@ -212,7 +212,7 @@ def test_probabilities_are_calibrated(trained):
     data = build_papers(100, seed=2)
     found = suggest(trained, data.papers, ALL)
     right = [
-        (tag.probability, trained.vocabulary.rows[tag.uri] in data.tags[number])
+        (tag.probability, trained.vocabulary.rows[tag.uri] in data.tags[[number]].indices)
         for number, paper in enumerate(found)
         for tag in paper.tags
     ]
@@ -345,7 +345,7 @@ def test_a_report_scores_and_counts_what_was_wrong_and_missed():
     card = compare_tags(vocabulary, suggested, [[0, 2], [1], []])
     counts = {each.label: (each.right, each.wrong, each.missed) for each in card.labels}
     assert counts == {"Galaxies": (1, 1, 0), "Dark matter": (0, 1, 1), "Enzymes": (0, 0, 1)}
-    assert card.scores.papers == 2, "a paper without a right tag says nothing"
+    assert card.scores["papers"] == 2, "a paper without a right tag says nothing"
     assert [each["label"] for each in card.to_json(1)["most_missed"]] == ["Dark matter"]
 
 

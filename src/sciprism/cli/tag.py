@@ -476,10 +476,9 @@ def _print_feedback(output: Path, report: FeedbackReport, dropped: DropReport) -
 
 def _print_card(card: TagReportCard, read: TagReport, count: int, vocabulary: Vocabulary) -> None:
     """Print scores, and the labels most often wrong and missed."""
-    scores = card.scores
-    names = {"P@1": scores.precision_1, "P@5": scores.precision_5, "nDCG@5": scores.ndcg_5, "F1@5": scores.f1_5}
-    values = [f"{value:.3f}" for value in (*names.values(), scores.f1)]
-    print_table([], ["papers", *names, "F1"], [[f"{scores.papers:,}", *values]])
+    papers, *scores = card.scores.values()
+    heads = ["papers", "P@1", "P@5", "nDCG@5", "F1@5", "F1"]
+    print_table([], heads, [[f"{papers:,}", *(f"{value:.3f}" for value in scores)]])
     for title, errors in (
         ("suggested wrongly", card.list_worst("wrong", count)),
         ("missed", card.list_worst("missed", count)),

@@ -192,15 +192,8 @@ class RemoteCollection(Searchable):
             self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model)
         return self._encoder
 
-    def rank(  # noqa: D102
-        self,
-        encoder: Encoder | None,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        mode: str = "exact",
-        filter: Filter | None = None,
-        why: bool = True,
+    def _rank(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
         made_by, spaces, distance = self.record.encoder, self.record.spaces, self.record.encoder.distance
         space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, self.address)

@@ -44,7 +44,6 @@ class EvaluationOptions:
     seeds: number of runs per task; 0: as many as the task declares. format: encode with the vectors of this
     format; "": of each task's format. loading: options for models that are given by name. command: the command
     line, recorded in every result. text_progress: shows how many texts are encoded.
-    task_data: returns the data of a task, given the task and the folder of data; may reuse data that were read.
     """
 
     seeds: int = 0
@@ -52,7 +51,6 @@ class EvaluationOptions:
     loading: SystemOptions = field(default_factory=SystemOptions)
     command: str = ""
     text_progress: Progress = show_nothing
-    task_data: TaskDataSource = field(default_factory=lambda: TaskData)
 
     def __post_init__(self) -> None:
         if self.format and self.format not in FORMATS:
@@ -123,7 +121,8 @@ def evaluate(
             [(place / stored.folder_name(system.name, encoded_format, seed), system) for system, _ in loaded]
         )
         for part in selected:
-            for data in (options.task_data(task, data_folder) for task in part.tasks):
+            for task in part.tasks:
+                data = TaskData(task, data_folder)
                 for system, description in loaded:
                     score_seeds(part.suite.folder, data, system, description, place)
     return Results(results, [part.suite for part in selected])
@@ -201,7 +200,6 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
 
 ProgressCallback = Callable[[System, Task, stored.TaskResult | None], None]
 """Called with None before a task is scored, and with its result afterwards."""
-TaskDataSource = Callable[[Task, Path | None], "TaskData"]  # called with a task and the folder of data
 
 
 class TaskData:

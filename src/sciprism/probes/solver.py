@@ -388,13 +388,6 @@ class Weights:
         return Weights(self.vectors.reshape(*shape, -1), self.intercepts.reshape(shape), self.gaps.reshape(shape))
 
 
-def split_intercept(whole: Tensor, gaps: Tensor, intercept: bool) -> Weights:
-    """Return weights (p, d) or (p, d + 1) with the intercept separated."""
-    rows = whole.double().numpy()
-    vectors, last = (rows[:, :-1], rows[:, -1]) if intercept else (rows, np.zeros(len(rows)))
-    return Weights(np.ascontiguousarray(vectors), last.copy(), gaps.numpy())
-
-
 TOLERANCE = 1e-4  # relative duality gap at which a problem counts as solved
 MAX_SLACKS = 1 << 27  # slacks that all cores together may hold: four arrays of 0.5 GiB in single precision
 BLOCK_SLACKS = 1 << 18  # slacks that a block should hold: 1 MiB
@@ -472,4 +465,6 @@ class Solver:
         unsolved = torch.nonzero(gaps > tolerance)[:, 0]
         if len(unsolved):
             run(PrincipalBasis.build(self._features.double(), self._parts, self._size), unsolved)
-        return split_intercept(whole, gaps, self._intercept)
+        rows = whole.numpy()
+        vectors, last = (rows[:, :-1], rows[:, -1]) if self._intercept else (rows, np.zeros(len(rows)))
+        return Weights(np.ascontiguousarray(vectors), last.copy(), gaps.numpy())

@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from sciprism.encoders.provenance import describe_untrained
-from sciprism.evaluation.report.text_tables import TextTable, split_table
+from sciprism.evaluation.report.text_tables import TextTable, format_markdown, split_table
 from sciprism.reproduce.estimates import Estimate
 from sciprism.reproduce.papers import TableForm, describe_data
 from sciprism.reproduce.run import FilledTable, TableCell
@@ -33,19 +33,6 @@ def format_table(filled: FilledTable, title: str, *, width: int = UNLIMITED_WIDT
     """Return a title, the table in parts of at most `width`, the differences, and notes."""
     blocks = [part for block in _build_blocks(filled, title) for part in split_table(block, width)]
     return "\n\n".join([*map(format_markdown, blocks), "\n".join(f"- {note}" for note in list_notes(filled))]) + "\n"
-
-
-def format_markdown(block: TextTable) -> str:
-    """Return a heading and a table of aligned columns."""
-    rows = [tuple(cell.replace("|", "\\|") for cell in row) for row in (block.heads, *block.rows)]
-    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    heads, *body = (
-        [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
-        for name, *cells in rows
-    )
-    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rule, *body)]
-    return "\n".join([f"### {block.title}", "", *lines])
 
 
 def list_notes(filled: FilledTable) -> Iterator[str]:

@@ -24,8 +24,6 @@ from sciprism.evaluation.run import (
     EvaluationOptions,
     ProgressCallback,
     SelectedTasks,
-    TaskData,
-    TaskDataSource,
     evaluate,
 )
 from sciprism.evaluation.systems import DenseSystem, System, display_name
@@ -360,12 +358,8 @@ def score_table(
     output: Path,
     command: str = "",
     progress: ProgressCallback = lambda *_: None,
-    task_data: TaskDataSource = TaskData,
 ) -> FilledTable:
-    """Score what has no result in a folder yet, then fill the table; a failed task has no score.
-
-    task_data: as of `EvaluationOptions`.
-    """
+    """Score what has no result in a folder yet, then fill the table; a failed task has no score."""
     systems_of: dict[tuple[str, str], dict[str, System]] = {}
     for row in plan.table.rows:
         for task, systems in plan.systems(row).items():
@@ -379,7 +373,7 @@ def score_table(
     for (_, encoded_format, _), names in batches.items():
         batch = list(systems_of[names[0], encoded_format].values())
         selected = SelectedTasks(plan.suite.suite_of(names[0]), tuple(tasks[name] for name in names))
-        options = EvaluationOptions(format=encoded_format, command=command, task_data=task_data)
+        options = EvaluationOptions(format=encoded_format, command=command)
         evaluate(batch, selected, plan.data, output=output, options=options, progress=progress)
     folders_of: dict[str, dict[str, None]] = {}  # recorded for `read_table` and the claims
     for row in plan.table.rows:

@@ -222,15 +222,8 @@ class Collection(Searchable):
                 return name
         raise InputError(f"{self.folder} holds vectors of {', '.join(self.formats)}, not of {format!r}")
 
-    def rank(  # noqa: D102
-        self,
-        encoder: Encoder | None,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        mode: str = "exact",
-        filter: Filter | None = None,
-        why: bool = True,
+    def _rank(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
         check_filter(self.stored, filter or Filter())
         return search(self.stored, encoder, queries, k, mode=mode, filter=filter, why=why)

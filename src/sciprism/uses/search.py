@@ -192,6 +192,11 @@ class Searchable:
         why: bool = True,
     ) -> list[Ranking]:
         """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
+        return self._rank(encoder, queries, k, mode, filter, why)
+
+    def _rank(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
+    ) -> list[Ranking]:
         raise NotImplementedError
 
     @overload

@@ -109,8 +109,8 @@ def test_the_front_has_what_none_beats_in_both(lab, tmp_path):
     [
         ("system\nA\n", "has the columns system; it needs system, and papers_per_second or cost"),
         ("system,cost,price\nA,1,2\n", "it needs system, and"),
-        ("system,cost\nA,fast\n", "line 2, cost: 'fast' is no number above 0"),
-        ("system,cost\nA,-1\n", "line 2, cost: '-1' is no number above 0"),
+        ("system,cost\nA,fast\n", "line 2: could not convert string to float: 'fast'"),
+        ("system,cost\nA,-1\n", "line 2: a number is not above 0"),
         ("system,cost\nA,1\nA,2\n", "line 3: a second row of 'A'"),
         ("system,cost\n,1\n", "line 2: no system"),
         ("", "has the columns none"),

@@ -23,8 +23,6 @@ from sciprism.uses.matching.assignment import (
 from sciprism.uses.matching.reviewers import StatedPairs, split_pairs
 from sciprism.uses.matching.settings import MatchSettings
 
-pytest.importorskip("highspy")
-
 
 def require(shape, *, needs=1, least=0, most=1, forbidden=(), locked=(), groups=()):
     """Requirements with equal needs and loads. groups: members and minimum of each."""

@@ -16,8 +16,6 @@ from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, Reviewer,
 from sciprism.uses.matching.run import match
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
-pytest.importorskip("highspy")
-
 
 class FieldsEncoder(FakeEncoder):
     """The fake encoder with the fields that the cache of vectors names."""

@@ -66,11 +66,14 @@ class LabelProtocol:
             part = labelled[start : start + BLOCK]
             papers = context.papers([data.papers[i] for i in part])
             _, best = system.top(papers, labels, min(max(cuts), len(data.labels)), self.distance, None)
+            rankings = [row[row >= 0] for row in best]
             if self.names_first:
                 matched = _match_names(data, names, part)
                 scores = system.pool_scores(papers, labels, matched, self.distance)
-                best = _move_to_front(matched, scores, best)
-            recalls[start : start + len(part)] = _recalls(best, [data.gold[i] for i in part], cuts)
+                rankings = list(map(_move_to_front, matched, scores, rankings))
+            for row, (i, ranking) in enumerate(zip(part, rankings, strict=True), start):
+                hits = np.isin(ranking, data.gold[i])
+                recalls[row] = [hits[:cut].sum() / len(data.gold[i]) for cut in cuts]
         ids = tuple(data.paper_ids[i] for i in labelled)
         item_scores = {name: ItemScores(ids, recalls[:, [column]], "mean") for column, name in enumerate(self.metrics)}
         details = {"papers": len(labelled), "labels": len(data.labels), "distance": self.distance}
@@ -85,39 +88,10 @@ def _match_names(data: LabelInput, names: LabelNames, papers: Sequence[int]) -> 
     return names.match([f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items])
 
 
-def _recalls(best: Rows, gold: Sequence[Rows], cuts: Sequence[int]) -> NDArray[np.float64]:
-    """Return the share of each paper's labels among the first k of its ranking (m, n), for each cut."""
-    rows, labels = _flatten(gold)
-    width = 1 + max(int(best.max(initial=0)), int(labels.max(initial=0)))
-    keys = np.where(best >= 0, np.arange(len(best))[:, None] * width + best, -1)
-    hits = np.isin(keys, rows * width + labels).cumsum(axis=1)
-    sizes = np.array([len(labels) for labels in gold])
-    return np.stack([hits[:, min(k, hits.shape[1]) - 1] / sizes for k in cuts], axis=1)
-
-
-def _move_to_front(first: Sequence[Rows], scores: Sequence[NDArray[np.floating[Any]]], rest: Rows) -> Rows:
-    """Rank the labels of `first`, by score, before the others of each ranking (m, k); truncate at k."""
-    owners, labels = _flatten(first)
-    order = np.lexsort((-np.concatenate([*scores, np.empty(0)]), owners))
-    owners, labels = owners[order], labels[order]
-    width = 1 + max(int(rest.max(initial=0)), int(labels.max(initial=0)))
-    others = np.repeat(np.arange(len(rest)), rest.shape[1])
-    new = (rest.ravel() >= 0) & ~np.isin(others * width + rest.ravel(), owners * width + labels)
-    owners = np.concatenate([owners, others[new]])
-    labels = np.concatenate([labels, rest.ravel()[new]])
-    order = np.argsort(owners, kind="stable")
-    owners, labels = owners[order], labels[order]
-    ranks = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    fits = ranks < rest.shape[1]
-    ranked = np.full(rest.shape, -1, np.int64)
-    ranked[owners[fits], ranks[fits]] = labels[fits]
-    return ranked
-
-
-def _flatten(lists: Sequence[Rows]) -> tuple[Rows, Rows]:
-    """Return the elements of all lists end to end, after the number of the list of each."""
-    owners = np.repeat(np.arange(len(lists)), [len(members) for members in lists])
-    return owners, np.concatenate([*lists, np.empty(0, np.int64)]).astype(np.int64)
+def _move_to_front(first: Rows, scores: NDArray[np.floating[Any]], rest: Rows) -> Rows:
+    """Rank the labels of `first`, by score, before the others of a ranking."""
+    ordered = first[np.argsort(-scores, kind="stable")]
+    return np.concatenate([ordered, rest[~np.isin(rest, ordered)]])
 
 
 METRICS = ("f1_macro", "f1_micro", "accuracy")

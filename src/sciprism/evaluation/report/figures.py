@@ -203,21 +203,14 @@ def read_costs(path: Path) -> list[EncodingCost]:
         name = (row["system"] or "").strip()
         if not name or name in costs:
             raise InputError(f"{path}, line {line}: {'a second row of ' + repr(name) if name else 'no system'}")
-        found = {key: _positive(row[key], f"{path}, line {line}, {key}") for key in numbers}
+        try:
+            found = {key: float(row[key]) for key in numbers if (row[key] or "").strip()}
+        except ValueError as error:
+            raise InputError(f"{path}, line {line}: {error}") from None
+        if not all(0 < value < float("inf") for value in found.values()):
+            raise InputError(f"{path}, line {line}: a number is not above 0")
         costs[name] = EncodingCost(system=name, label=(row.get("label") or "").strip() or name, **found)
     return list(costs.values())
-
-
-def _positive(text: str | None, place: str) -> float | None:
-    if not (text or "").strip():
-        return None
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise InputError(f"{place}: {text!r} is no number above 0")
-    return value
 
 
 def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = ()) -> tuple[list[Path], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from textwrap import fill
@@ -209,16 +209,24 @@ PAGE = 100  # characters in a line of a printed table
 
 def markdown(report: Report) -> str:
     """Return the report as Markdown tables, its notes as a list."""
-    parts = []
-    for table in build_tables(report):
-        lines = [[_md(cell) for cell in row] for row in (table.heads, *table.rows)]
-        lines.insert(1, ["---", *("--:" for _ in table.heads[1:])])
-        rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts.append(f"### {_md(table.title)}\n\n{rows}")
+    parts = [format_markdown(table, _md) for table in build_tables(report)]
     parts += ["\n".join(f"- {_md(note)}" for note in report.notes)]
     if report.remarks:
         parts += ["### Data", "\n".join(f"- {_md(name)}: {_md(remark)}" for name, remark in report.remarks.items())]
     return "\n\n".join(parts) + "\n"
+
+
+def format_markdown(table: TextTable, escape: Callable[[str], str] = lambda text: text.replace("|", "\\|")) -> str:
+    """Return a heading and a table of aligned columns, readable in a terminal too."""
+    rows = [tuple(map(escape, row)) for row in (table.heads, *table.rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    heads, *body = (
+        [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
+        for name, *cells in rows
+    )
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rule, *body)]
+    return "\n".join([f"### {escape(table.title)}", "", *lines])
 
 
 def latex(report: Report) -> str:

@@ -10,21 +10,20 @@ falls below the goal.
 from __future__ import annotations
 
 import math
-import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import linprog
 
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.drop_report import count_noun as count
-from sciprism.errors import InputError, RunFailedError, import_extra
+from sciprism.errors import InputError, RunFailedError
 from sciprism.uses.matching.expertise import ReviewerPaper
 from sciprism.uses.matching.reviewers import Pairs, StatedPairs, look_up, split_pairs
 from sciprism.uses.matching.settings import MatchSettings
@@ -198,60 +197,36 @@ def _incidence(rows: Rows, count: int, weights: Any = 1.0) -> Any:
 
 
 def _solve(
-    matrix: Any,
-    values: Doubles,
-    bounds: Any,
-    limits: Any,
-    *,
-    integers: int = 0,
-    interior: bool = False,
+    matrix: Any, values: Doubles, bounds: Any, limits: Any, *, integers: int = 0, interior: bool = False
 ) -> tuple[Doubles, Doubles]:
     """Return the columns of the solution with the highest value, and the prices of the rows.
 
     bounds, limits: lowest and highest of each column, and of each row. integers: how many of the first columns must be
-    integral: they are variables of that kind only where the plain solution is not. interior: any optimal solution will
-    do, not only a basic one; an interior point method is many times faster where rows are dense.
+    integral: they are variables of that kind only where the plain solution is not. interior: by an interior point
+    method, which is faster where rows are dense.
     """
-    with import_extra("match", "an assignment"):
-        highspy: Any = import_module("highspy")
-    matrix = matrix.tocsc()
-    program = highspy.HighsLp()
-    program.num_row_, program.num_col_ = matrix.shape
-    program.col_cost_ = -values
-    program.col_lower_, program.col_upper_ = bounds
-    program.row_lower_, program.row_upper_ = (np.asarray(limit, float) for limit in limits)
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
-    program.a_matrix_.value_ = matrix.data
-
-    class QuietHighs(highspy.Highs):  # type: ignore[misc]
-        def enableCallbacks(self) -> None:  # noqa: N802 (HiGHS prints a banner here unless it is silent before)
-            self.silent()
-            super().enableCallbacks()
-
-    solver = QuietHighs()
-    # Ctrl-C stops HiGHS in one thread of a process at a time: in others, it solves without
-    solver.HandleKeyboardInterrupt = threading.current_thread() is threading.main_thread()
-    solver.setOptionValue("random_seed", 0)
-    solver.setOptionValue("mip_rel_gap", GAP)
-    if interior:
-        solver.setOptionValue("solver", "ipm")
-        solver.setOptionValue("run_crossover", "off")
-    kinds = highspy.HighsVarType
-    for program.integrality_ in (
-        [],
-        [kinds.kInteger] * integers + [kinds.kContinuous] * (len(values) - integers),
-    ):
-        solver.passModel(program)
-        solver.solve()
-        status = solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
-        solution = solver.getSolution()
-        columns = np.array(solution.col_value)
-        if (np.abs(columns[:integers] - np.round(columns[:integers])) < TOLERANCE).all():
+    matrix, (low, high) = matrix.tocsr(), (np.asarray(limit, float) for limit in limits)
+    equal = low == high
+    above, below = ~equal & (high < UNBOUNDED), ~equal & (low > -UNBOUNDED)
+    rows: dict[str, Any] = {
+        "A_eq": matrix[equal],
+        "b_eq": low[equal],
+        "A_ub": sparse.vstack([matrix[above], -matrix[below]]),
+    }
+    rows["b_ub"] = np.concatenate([high[above], -low[below]])
+    rows |= {"bounds": np.stack(bounds, axis=1), "method": "highs-ipm" if interior else "highs"}
+    whole: dict[str, Any] = {"integrality": np.arange(len(values)) < integers, "options": {"mip_rel_gap": GAP}}
+    for options in ({}, whole):
+        found = linprog(-values, **rows, **options)
+        if not found.success:
+            raise RunFailedError(f"HiGHS found no assignment: {found.message}")
+        if (np.abs(found.x[:integers] - np.round(found.x[:integers])) < TOLERANCE).all():
             break
-    return columns, np.array(solution.row_dual)
+    prices = np.zeros(len(low))
+    prices[equal] = found.eqlin.marginals
+    prices[above] += found.ineqlin.marginals[: above.sum()]
+    prices[below] -= found.ineqlin.marginals[above.sum() :]
+    return found.x, prices
 
 
 STEPS = 12  # halvings of the interval in which the best reachable goal is

@@ -84,27 +84,22 @@ def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]
     known = [each.emails or authors for each, authors in zip(said, given.authors, strict=True)]
     by_email = any(each.emails for each in said)
     identified = [number in named or (by_email and emails) for number, emails in enumerate(given.emails)]
-    lists: dict[str, tuple[tuple[str, Sequence[object]], tuple[str, Sequence[object]]]] = {
-        "author": (("authors", known), ("names", identified)),
-        "domain": (("e-mail addresses", [each.emails for each in said]), ("e-mail addresses", given.emails)),
-        "institution": (
-            ("institutions", [each.institutions for each in said]),
-            ("institutions", [person.institutions for person in people]),
-        ),
-        "coauthor": (
-            ("authors", given.authors),
-            ("papers with authors", [any(paper.authors for paper in person.papers) for person in people]),
-        ),
-        "own-paper": (
-            ("titles", [paper.title for paper in given.submissions]),
-            ("papers", [person.papers for person in people]),
-        ),
-    }
+    compared: list[tuple[str, str, str, Sequence[object]]] = [
+        ("author", "submissions", "authors", known),
+        ("author", "profiles", "names", identified),
+        ("domain", "submissions", "e-mail addresses", [each.emails for each in said]),
+        ("domain", "profiles", "e-mail addresses", given.emails),
+        ("institution", "submissions", "institutions", [each.institutions for each in said]),
+        ("institution", "profiles", "institutions", [person.institutions for person in people]),
+        ("coauthor", "submissions", "authors", given.authors),
+        ("coauthor", "profiles", "papers with authors", [any(p.authors for p in person.papers) for person in people]),
+        ("own-paper", "submissions", "titles", [paper.title for paper in given.submissions]),
+        ("own-paper", "profiles", "papers", [person.papers for person in people]),
+    ]
     unchecked: dict[str, str] = {}
-    for kind in kinds:
-        for whose, (column, values) in zip(("submissions", "profiles"), lists[kind], strict=True):
-            if lacking := sum(not value for value in values):
-                unchecked.setdefault(kind, f"for {lacking:,} of {len(values):,} {whose}, which have no {column}")
+    for kind, whose, column, values in compared:
+        if kind in kinds and (lacking := sum(not value for value in values)):
+            unchecked.setdefault(kind, f"for {lacking:,} of {len(values):,} {whose}, which have no {column}")
     return unchecked
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import check_companion, sha256, write_atomically, write_json
 from sciprism.pages import fill_file
@@ -31,6 +30,7 @@ from sciprism.uses.matching.reviewers import (
     ReviewerIndex,
     look_up,
     read_pair_rows,
+    split_pairs,
     write_rows,
 )
 from sciprism.uses.matching.settings import MatchSettings
@@ -217,25 +217,27 @@ def build_details(
     """
     required, table = task.required, solved.all
     bids = look_up(task.stated.bids, table.papers, table.reviewers, required.shape)
-    order = np.lexsort((-solved.all_values, table.papers))
-    is_assigned = required.are_among((solved.pairs.papers, solved.pairs.reviewers), table.papers, table.reviewers)
-    following = _take_first(table.papers, order[~is_assigned[order]], NEXT)
-    order = order[np.isin(order, _take_first(table.papers, order, MAX_SCORES)) | is_assigned[order]]
-    counts = np.bincount(table.papers, minlength=required.shape[0]).tolist()
-    entries: list[dict[str, Any]] = [
-        {"id": paper.id, "title": paper.title, "considered": count, "assigned": [], "next": [], "scores": []}
-        for paper, count in zip(submissions, counts, strict=True)
-    ]
-    numbers = solved.pairs.reviewers.tolist()
-    for row, number, pair in zip(solved.pairs.papers.tolist(), numbers, assigned, strict=True):
-        near = list(map(asdict, pair.papers))
-        entries[row]["assigned"].append({"reviewer": number, "papers": near, "notes": list(pair.notes)})
-    rows, numbers = table.papers[following], table.reviewers[following]
-    for row, number, papers in zip(rows.tolist(), numbers.tolist(), task.scores.explain(rows, numbers), strict=True):
+    values = zip(table.scores.tolist(), bids.tolist(), solved.all_values.tolist(), strict=True)
+    considered: list[dict[int, tuple[float, ...]]] = [{} for _ in submissions]
+    for row, number, of_pair in zip(table.papers.tolist(), table.reviewers.tolist(), values, strict=True):
+        considered[row][number] = of_pair
+    chosen: list[dict[int, AssignedPair]] = [{} for _ in submissions]
+    for row, number, pair in zip(solved.pairs.papers.tolist(), solved.pairs.reviewers.tolist(), assigned, strict=True):
+        chosen[row][number] = pair
+    entries, following = list[dict[str, Any]](), list[tuple[int, int]]()
+    for row, (paper, pairs, own) in enumerate(zip(submissions, considered, chosen, strict=True)):
+        ranked = sorted(pairs, key=lambda number: -pairs[number][2])
+        following += [(row, number) for number in ranked if number not in own][:NEXT]
+        kept = [*ranked[:MAX_SCORES], *(number for number in ranked[MAX_SCORES:] if number in own)]
+        held = [
+            {"reviewer": number, "papers": list(map(asdict, pair.papers)), "notes": list(pair.notes)}
+            for number, pair in own.items()
+        ]
+        numbers = [[number, *(round(value, 6) for value in pairs[number])] for number in kept]
+        head = {"id": paper.id, "title": paper.title, "considered": len(pairs)}
+        entries.append({**head, "assigned": held, "next": [], "scores": numbers})
+    for (row, number), papers in zip(following, task.scores.explain(*split_pairs(following)), strict=True):
         entries[row]["next"].append({"reviewer": number, "papers": list(map(asdict, papers))})
-    columns = (table.papers, table.reviewers, table.scores, bids, solved.all_values)
-    for row, number, *values in zip(*(column[order].tolist() for column in columns), strict=True):
-        entries[row]["scores"].append([number, *(round(value, 6) for value in values)])
     loads = task.stated.list_loads(len(reviewers))
     limits = zip(reviewers, required.least.tolist(), required.most.tolist(), loads.tolist(), strict=True)
     people = [
@@ -244,13 +246,6 @@ def build_details(
         for person, least, most, earlier in limits
     ]
     return {"schema": "sciprism.match-details/1", "reviewers": people, "submissions": entries}
-
-
-def _take_first(papers: Rows, order: Rows, count: int) -> Rows:
-    """Return of each submission its first pairs in an order, which is by submission. papers: of each pair."""
-    ordered = papers[order]
-    first: Rows = order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < count]
-    return first
 
 
 def describe_unchecked(audit: Mapping[str, Any]) -> dict[str, str]:
@@ -273,7 +268,7 @@ def build_audit(
     """
     hashed = (file for path in files for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
     versions = {}
-    for name in ("sciprism", "highspy", "numpy"):  # which decide the result
+    for name in ("sciprism", "scipy", "numpy"):  # which decide the result
         with suppress(PackageNotFoundError):  # run from a folder without installing
             versions[name] = version(name)
     used = None if encoder is None else {"name": str(getattr(encoder, "name", "")), "fingerprint": encoder.fingerprint}

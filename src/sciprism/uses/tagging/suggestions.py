@@ -127,23 +127,15 @@ class LabelErrors:
     missed: int
 
 
-@dataclass(frozen=True, slots=True)
-class TagScores:
-    """Means over papers that have tags; precision_5 and f1_5: of the first five; f1: of all suggestions."""
-
-    papers: int
-    precision_1: float
-    precision_5: float
-    ndcg_5: float
-    f1_5: float
-    f1: float
+SCORES = ("precision_1", "precision_5", "ndcg_5", "f1_5", "f1")
+"""Means over papers that have tags; precision_5 and f1_5: of the first five; f1: of all suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagReportCard:
-    """Scores of suggestions, and the errors of every label that was suggested or missed."""
+    """The number of papers, their `SCORES`, and the errors of every label that was suggested or missed."""
 
-    scores: TagScores
+    scores: dict[str, float]
     labels: tuple[LabelErrors, ...]
 
     def list_worst(self, kind: Literal["wrong", "missed"], count: int) -> list[LabelErrors]:
@@ -154,7 +146,7 @@ class TagReportCard:
     def to_json(self, count: int) -> dict[str, Any]:
         """Return scores and the first labels as JSON values."""
         return {
-            "scores": asdict(self.scores),
+            "scores": self.scores,
             "most_wrong": [asdict(errors) for errors in self.list_worst("wrong", count)],
             "most_missed": [asdict(errors) for errors in self.list_worst("missed", count)],
         }
@@ -179,7 +171,8 @@ def compare_tags(
         LabelErrors(vocabulary.labels[row].id, vocabulary.labels[row].name, right[row], wrong[row], missed[row])
         for row in sorted(right.keys() | wrong.keys() | missed.keys())
     )
-    return TagReportCard(TagScores(len(rows), *(round(mean, 4) for mean in means)), errors)
+    scores = {name: round(mean, 4) for name, mean in zip(SCORES, means, strict=True)}
+    return TagReportCard({"papers": len(rows), **scores}, errors)
 
 
 def score_ranking(ranked: Sequence[int], truth: set[int]) -> tuple[float, float, float, float, float]:
