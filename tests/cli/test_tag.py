@@ -29,7 +29,10 @@ def home(tmp_path_factory):
     for name, count, seed in (("tagged.jsonl", 60, 0), ("new.jsonl", 8, 1)):
         data = build_papers(count, seed)
         rows = [
-            {**paper.to_json(), "keywords": [list(TOPICS)[row] for row in data.tags[[number]].indices] + ["unknown term"]}
+            {
+                **paper.to_json(),
+                "keywords": [list(TOPICS)[row] for row in data.tags[[number]].indices] + ["unknown term"],
+            }
             for number, paper in enumerate(data.papers)
         ]
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))

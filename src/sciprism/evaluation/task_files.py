@@ -32,36 +32,11 @@ from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
 
-_LAYOUTS = {
-    "beir": "BeirSet BeirFiles",
-    "mentions": "S2andFolders SplitMentions",
-    "open_data": "PaperClasses PaperNumbers Headings ClassNames LinkedPools GradedPools LinkedCorpus IrTestCollection "
-    "SummaryToPaper TitleToAbstract CitingSentences RatedReviewers",
-    "published": "SciDocsClasses SciDocsPools SciDocsClicks PaperLabels RankedPapers ReviewerPapers MapleLabels "
-    "LinkedPapers PatientLinks GradedPapers SearchPools SearchCorpus PatientSearch",
-    "texts": "SquadFiles DocumentQuestions DrugPairs HallmarkAbstracts LabelledTexts",
-    "words": "MarkedDocuments WordTags",
-}
-"""Module -> its layouts, which task files name "beir-set", "scidocs-classes" ..."""
-LAYOUTS: Mapping[str, str] = {
-    re.sub("(?<=[a-z])(?=[A-Z])", "-", kind.replace("SciDocs", "Scidocs")).lower(): f"{module}:{kind}"
-    for module, kinds in _LAYOUTS.items()
-    for kind in kinds.split()
-}
-"""Name of a layout in task files -> its module and class."""
-CUSTOM_LAYOUTS: Mapping[str, str] = {
-    "probe": "custom:LabelledTable",
-    "rerank": "custom:CustomPools",
-    "retrieve": "custom:CustomCorpus",
-    "label": "custom:CustomLabels",
-    "nearest-label": "custom:CustomLabels",
-    "match": "custom:CustomReviewers",
-    "cluster": "mentions:CustomMentions",
-    "tag": "custom:CustomWords",
-    "pair": "custom:CustomTexts",
-    "span": "custom:CustomQuestions",
-}
-"""Protocol -> the layout of a custom task's files."""
+_LAYOUTS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8")
+)
+LAYOUTS, CUSTOM_LAYOUTS = _LAYOUTS["named"], _LAYOUTS["custom"]
+"""Name of a layout, and protocol of a custom task, -> module and class in `datasets/layouts`."""
 REQUIRED = ("name", "protocol", "format", "metric")
 METRIC_KEYS = ("metric", "metrics")
 STATED = ("group", "in_train", "numbers", "reference", "remark", "method_formats")

@@ -64,22 +64,7 @@ _NO_NAME = frozenset(_NO_NAMES.split())
 Words = tuple[tuple[str, ...], ...]
 Pages = tuple[tuple[str, str], ...]
 Weights = Mapping[str, Mapping[str, float]]
-WEIGHTS: Weights = {
-    "prior": {"": -4.6},
-    "title": {"equal": 4.5, "equal, short": 2.8, "generic": 0.0, "spelling": 1.3, "part": 1.3, "more words": 0.5}
-    | {"0.9": -0.3, "0.8": -1.5, "0.7": -2.3, "differs": -4.6},
-    "authors": {"first and most": 2.7, "first": 0.0, "not first": -0.7, "some": -2.4, "none": -3.9},
-    "year": {"equal": 0.8, "1 apart": -1.7, "2 apart": -4.2, "far": -4.2},
-    "journal": {"equal": 1.3, "abbreviated": 3.1, "part": 0.0, "differs": -2.2},
-    "volume": {"equal": 2.4, "differs": -2.7},
-    "issue": {"equal": 2.4, "differs": 0.0},
-    "pages": {"equal": 7.1, "first equal": 1.3, "like": 1.0, "differs": -2.9},
-    "abstract": {"0.9": 3.7, "0.7": 0.6, "0.5": -2.4, "differs": -4.4},
-    "ids": {"equal": 6.0, "differs": -3.6},
-    "part": {"differs": -2.8},
-    "numbers": {"differs": -2.2},
-    "series": {"differs": -4.2},
-}
+WEIGHTS: Weights = json.loads(Path(__file__).with_name("deduplication_weights.json").read_text(encoding="utf-8"))
 """Field -> level -> log likelihood ratio of duplicates, as `benchmarks/dedupe.py --fit` estimates it.
 
 The same of an equal id, of a generic title and of the year of a series is set: the labelled libraries have too few.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,8 @@ CAPS = {"coauthor-grams": 5000, "reference-authors": 5000}  # of the union of lo
 MAX_DISTANCE = 50  # of years or positions
 CHARACTER_SIZES = (2, 3, 4)
 WORD_SIZES = (1, 2, 3)
-_STOP_WORDS = """
-a an and are as at be by for from has in into is it its of on or over that the their this to towards
-under upon using via was we were which with within without
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+_WORDS = tomllib.loads(Path(__file__).with_name("stop_words.toml").read_text(encoding="utf-8"))
+STOP_WORDS = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
 PREFIX_SCALE = 0.1  # Winkler's weight of each letter of the common prefix, four at most
 UNKNOWN_LANGUAGES = ("Latin script", "none")  # guesses that name no language
 
@@ -278,7 +277,7 @@ def character_ngrams(text: str) -> list[str]:
 
 def word_ngrams(text: str) -> list[str]:
     """Return the n-grams of 1 to 3 words of a normalized text, without stop words."""
-    words = [word for word in normalize(text).split() if word not in STOP_WORDS]
+    words = [word for word in normalize(text).split() if word not in STOP_WORDS["ours"]]
     return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
 
 

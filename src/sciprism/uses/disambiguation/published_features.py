@@ -15,23 +15,11 @@ from rapidfuzz.distance import Jaro
 from sciprism.arrays import Floats
 from sciprism.papers.bibliographic_fields import Name, normalize
 from sciprism.papers.records import Paper, Signature
-from sciprism.uses.disambiguation.features import CHARACTER_SIZES, WORD_SIZES, Bag, PairFeatures
+from sciprism.uses.disambiguation.features import CHARACTER_SIZES, STOP_WORDS, WORD_SIZES, Bag, PairFeatures
 
-_STOP_WORDS = """
-i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its
-itself they them their theirs themselves what which who whom this that these those am is are was were be been being have
-has had having do does did doing a an the and but if or because as until while of at by for with about against between
-into through during before after above below to from up down in out on off over under again further then once here there
-when where why how all any both each few more most other some such no nor not only own same so than too very s t can
-will just don should now
-"""
-_OF_INSTITUTES = "university college lab organization department research institute school academy national laboratory"
-_OF_JOURNALS = """
-proceedings journal conference transactions international society letters official research association
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-AFFILIATION_STOP_WORDS = STOP_WORDS | {*_OF_INSTITUTES.split()}
-VENUE_STOP_WORDS = STOP_WORDS | {*_OF_JOURNALS.split()}
+PUBLISHED_STOP_WORDS = STOP_WORDS["published"]
+AFFILIATION_STOP_WORDS = PUBLISHED_STOP_WORDS | STOP_WORDS["institutes"]
+VENUE_STOP_WORDS = PUBLISHED_STOP_WORDS | STOP_WORDS["journals"]
 MIDDLE_EQUAL = 2  # its place among the features of given names
 WINKLER_FROM, WINKLER_LENGTH = 0.7, 3  # the prefix counts above these, in jellyfish 0.8.2
 _APOSTROPHE = re.compile("['’‘`´ʻʼ]")
@@ -42,13 +30,13 @@ def split_words(text: str) -> list[str]:
     return normalize(_APOSTROPHE.sub(" ", text)).split()
 
 
-def word_ngrams(text: str, stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
+def word_ngrams(text: str, stop_words: frozenset[str] = PUBLISHED_STOP_WORDS) -> list[str]:
     """Return the n-grams of 1 to 3 words, without stop words and words of one letter."""
     words = [word for word in split_words(text) if word not in stop_words and len(word) > 1]
     return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
 
 
-def character_ngrams(text: str, stop_words: frozenset[str] | None = STOP_WORDS) -> list[str]:
+def character_ngrams(text: str, stop_words: frozenset[str] | None = PUBLISHED_STOP_WORDS) -> list[str]:
     """Return the n-grams of 2 to 4 letters within words. With stop words, words of one or two letters go too."""
     words = split_words(text)
     if stop_words is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -289,33 +291,9 @@ _SUFFIX = re.compile(
     r"(?<=.)(\.(csl\.json|jsonl?|ndjson|csv|tsv|bib|ris|xml|nbib|enw|txt))?(\.gz)?\Z", re.IGNORECASE | re.DOTALL
 )
 """Of a file of papers."""
-_SUBMISSION_KEYS = "id paperid paper submission submissionid note forum pid #"
-_AUTHOR_KEYS = {
-    "names": "name fullname author authorname",
-    "ids": "authorids authorid authorprofiles authororcids orcids orcid",
-    "emails": "emails email authoremails authoremail authorsemails primarycontactauthoremail",
-    "institutions": "institutions institution authorinstitutions affiliations affiliation organization",
-}
-"""Of a submission, what it says of its authors."""
-_PERSON_KEYS = {
-    "names": "name fullname preferredname displayname reviewername",
-    "ids": "id reviewerid reviewer authorid profileid userid user username openreviewid orcid",
-    "emails": "emails email emailaddress mail preferredemail revieweremail",
-    "institutions": "institutions institution affiliations affiliation organisation organization",
-}
-"""Of an object or a row of one author or reviewer, or one name of a profile."""
-_REVIEWER_KEYS = {
-    "names": "names",
-    "openreview": "openreviewid openreview openreviewprofile",
-    "orcid": "orcid orcidid",
-    "aliases": "aliases othernames",
-    "minimum": "min minpapers minload minimum",
-    "maximum": "max maxpapers maxload maximum quota load customload",
-    "papers": "papers paperids publications",
-}
-_GIVEN = "firstname givenname givennames given first forename"
-_FAMILY = "lastname familyname surname family last"
-_KNOWN = {*" ".join((*_PERSON_KEYS.values(), *_REVIEWER_KEYS.values(), _GIVEN, _FAMILY)).split()}
+_COLUMNS: dict[str, Any] = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+_OF_PERSONS = (*_COLUMNS["person"].values(), *_COLUMNS["reviewer"].values(), _COLUMNS["given"], _COLUMNS["family"])
+_KNOWN = {*" ".join(_OF_PERSONS).split()}
 """Columns that are no groups."""
 
 
@@ -369,14 +347,14 @@ def read_authorships(path: Path) -> dict[str, Authorship]:
     if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
         return authorships
     for where, record in read_records(path):
-        if (id := _get(record, _SUBMISSION_KEYS)) is None:
+        if (id := _get(record, _COLUMNS["submission"])) is None:
             continue
         authors = rows.get_first(record, "authors", "author")
         people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
         try:
-            found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
+            found = _read_person({**record, "author": None} if people else record, _COLUMNS["author"])
             for person in people:
-                found = found.join(_read_person(_normalize_keys(person), _PERSON_KEYS))
+                found = found.join(_read_person(_normalize_keys(person), _COLUMNS["person"]))
         except ValueError as error:
             raise InputError(f"{where}: {error}") from None
         key = normalize_id(clean_id(str(id)))
@@ -391,7 +369,7 @@ def _get(record: Mapping[str, Any], names: str) -> Any:
 def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorship:
     """Return what a record says of one person, or of several in lists."""
     texts = {field: read_texts(_get(record, names)) for field, names in keys.items()}
-    parts = [str(_get(record, names) or "") for names in (_GIVEN, _FAMILY)]
+    parts = [str(_get(record, names) or "") for names in (_COLUMNS["given"], _COLUMNS["family"])]
     return Authorship(
         names=texts["names"] or ((" ".join(parts),) if all(parts) else ()),
         ids=tuple(text for text in texts["ids"] if not is_placeholder(text)),
@@ -501,7 +479,7 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
                 raise ValueError(f"reviewer {reviewer.id} again, after {seen[reviewer.id]}")
             seen[reviewer.id] = where
             papers = []
-            listed = _get(record, _REVIEWER_KEYS["papers"])
+            listed = _get(record, _COLUMNS["reviewer"]["papers"])
             for item in listed if isinstance(listed, list) else read_texts(listed):
                 if isinstance(item, Mapping):
                     papers.append(Paper.from_json({"id": f"{reviewer.id}:{item.get('title')}", **item}))
@@ -515,15 +493,15 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
-    person = _read_person({**record, "orcid": None}, _PERSON_KEYS)
+    person = _read_person({**record, "orcid": None}, _COLUMNS["person"])
     ids = (*person.ids[:1], *person.emails[:1], *person.names[:1])
     if not ids:
         raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
     others = [list(_read_names(_get(record, "names")))]
-    others += [_get(record, _REVIEWER_KEYS[name]) for name in ("openreview", "orcid", "aliases")]
+    others += [_get(record, _COLUMNS["reviewer"][name]) for name in ("openreview", "orcid", "aliases")]
     limits: list[int | None] = []
     for name in ("minimum", "maximum"):
-        value = _get(record, _REVIEWER_KEYS[name])
+        value = _get(record, _COLUMNS["reviewer"][name])
         if value is not None and not str(value).isdecimal():
             raise ValueError(f"{name} {value!r} is not a number of submissions")
         limits.append(None if value is None else int(str(value)))
@@ -543,7 +521,7 @@ def _read_names(names: Any) -> Iterator[str]:
     """Yield the names and ids of an OpenReview profile's list of names; of other values their texts."""
     for item in names if isinstance(names, list) else read_texts(names):
         if isinstance(item, Mapping):
-            person = _read_person(_normalize_keys(item), _PERSON_KEYS)
+            person = _read_person(_normalize_keys(item), _COLUMNS["person"])
             yield from (*person.names, *person.ids)
         else:
             yield str(item)
@@ -581,13 +559,6 @@ CONSTRAINT = PairKind(
     "none of -1 (forbidden), 0 (no conflict) and 1 (locked)",
 )
 SCORE = PairKind("score")
-_HEADERS = {
-    "submission": "paper paperid papernumber submission submissionid submissionnumber note noteid forum head id number",
-    "reviewer": "reviewerid userid profileid user reviewer profile tail revieweremail useremail email emailaddress "
-    "reviewername username member membername person name",
-    "value": "score bid weight label constraint value affinity preference rating",
-}
-"""Field -> headers of its column, without case and punctuation, the best first."""
 Pair = tuple[int, int]  # numbers of a submission and a reviewer
 Pairs = dict[Pair, tuple[float, str]]  # pair -> value, and where a file states it
 Finder = IdIndex | ReviewerIndex  # finds submissions or reviewers by what a file calls them
@@ -669,7 +640,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         yield from _read_assignment(path)
         return
     file = InputFile(path)
-    layout, columns = rows.detect_columns(file.head(), _HEADERS)
+    layout, columns = rows.detect_columns(file.head(), _COLUMNS["pair"])
     if not columns:  # no header line
         columns = {"submission": [0], "reviewer": [1], "value": [2]}
         layout = rows.TableLayout((), layout.delimiter, 1)

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 
@@ -25,17 +26,7 @@ LENGTH_WEIGHTS = np.array([1.0, 2.0, 2.4])
 MIN_LETTERS = 3
 SHARED = 5  # letters at the beginning of two words of which a name has one alone, as "visual" and "visualization"
 TOKEN = r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]"
-_EMPTY_WORDS = """
-analysis application approach article author based better case cause causes comparative comparison data design
-development different early effect effective effects efficient evaluating evaluation evidence experiment experimental
-framework general high impact improved improving including investigation low method methods model models new non novel
-number overview paper performance problem process recent related research result results review role simple studies
-study supporting survey system systems task technique techniques theory time tool toward type use used user using
-various versus way work year
-als auf aus bei das dem den der des die ein eine einer für mit nach oder und von zum zur über aux avec dans les par
-pour sur une con del las los para por una dei della delle nel per das dos uma
-"""
-EMPTY_WORDS = frozenset(_EMPTY_WORDS.split())
+EMPTY_WORDS = frozenset((files(__package__) / "empty_words.txt").read_text(encoding="utf-8").split())
 """Words that say nothing of a subject, besides scikit-learn's English stop words; the commonest of other languages."""
 
 

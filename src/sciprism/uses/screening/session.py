@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,24 +30,11 @@ from sciprism.papers.rows import cell_getter, detect_columns, normalize_header, 
 from sciprism.uses.deduplication import dedupe
 
 INCLUDE, EXCLUDE, UNSURE, UNDO = "include", "exclude", "unsure", "undo"
-_WORDS = {
-    INCLUDE: "include included relevant yes y i 1 1.0 true",
-    EXCLUDE: "exclude excluded irrelevant no n e 0 0.0 false",
-    UNSURE: "unsure maybe u ?",
-    UNDO: "undo",
-    "": "-1 undecided not_seen",
-}
+_COLUMNS: dict[str, Any] = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+_HEADERS: dict[str, str] = _COLUMNS["headers"]
+_WORDS = {"" if decision == "none" else decision: words for decision, words in _COLUMNS["words"].items()}
 MEANINGS = {word: decision for decision, words in _WORDS.items() for word in words.split()}
 """What files write -> the decision, "" for none yet."""
-_HEADERS = {
-    "id": "id paperid recordid",
-    "title": "title",
-    "decision": "decision verdict included",
-    "reason": "reason exclusionreason",
-    "screener": "screener reviewer user",
-    "time": "time date",
-}
-_LABELS = "asreviewlabel included label finalincluded labelincluded includedlabel includedfinal include decision"
 _NOTES = re.compile(r'RAYYAN-INCLUSION:.*?=>\s*"(\w+)"|ASReview_(relevant|irrelevant|not_seen)')
 
 
@@ -151,7 +140,7 @@ def _list_labels(file: InputFile, column: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the decision of each label in a text file."""
     if file.wrong_kind(binary=False):  # a workbook
         return
-    headers = {"label": normalize_header(column) or _LABELS, "title": "title primarytitle articletitle"}
+    headers = {"label": normalize_header(column) or _COLUMNS["labels"], "title": "title primarytitle articletitle"}
     layout, columns = detect_columns(file.head(), headers)
     if len(columns) == len(headers):
         header = layout.headers[columns["label"][0]]
