@@ -60,7 +60,21 @@ def find_retraction(*kinds: str) -> str:
 def reorder_name(name: str) -> str:
     """Return `First Last Suffix` of `Last, First, Suffix, years of life`; other names unchanged."""
     last, given, *suffix = (*(part.strip() for part in _ADDITIONS.sub("", name).split(",")), "")
-    return " ".join(filter(None, (given, last, *suffix)))
+    return join_name(given, last, *suffix)
+
+
+_EAST_ASIAN = re.compile(r"[々\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+")
+
+
+def join_name(given: str, last: str, *more: str) -> str:
+    """Return a name in reading order: `Ann Lee Jr.`; in Chinese, Japanese and Korean script the family's name is first.
+
+    >>> join_name("Ann", "Lee"), join_name("太郎", "山田")
+    ('Ann Lee', '山田太郎')
+    """
+    if given and last and _join_east_asian(given + last):
+        given, last = last + given, ""
+    return " ".join(filter(None, (given, last, *more)))
 
 
 def choose_title(titles: Iterable[str]) -> str:
@@ -257,8 +271,11 @@ def normalize(text: str) -> str:
 def has_name(person: str, name: str) -> bool:
     """Return whether a person may have a name: all its words, in any order; an initial stands for a word.
 
-    At least one word of two letters is equal: `A. Lee` meets `Lee, Ann` and `Lee AB`, not `A. Ng`.
+    At least one word of two letters is equal: `A. Lee` meets `Lee, Ann` and `Lee AB`, not `A. Ng`. In Chinese, Japanese
+    and Korean script spaces and commas count for nothing, and a beginning is enough: the family's name.
     """
+    if whole := _join_east_asian(name):
+        return _join_east_asian(person).startswith(whole)
     parts = normalize(_split_initials(name)).split()
     words = normalize(f"{person} {_split_initials(person)}").split()
     if not any(len(part) > 1 and part in words for part in parts):
@@ -268,13 +285,24 @@ def has_name(person: str, name: str) -> bool:
     )
 
 
+def _join_east_asian(name: str) -> str:
+    """Return a name in Chinese, Japanese or Korean script without spaces and commas; "" for other names."""
+    joined = re.sub(r"[\s,·・]+", "", name)
+    return joined if _EAST_ASIAN.fullmatch(joined) else ""
+
+
 def _split_initials(name: str) -> str:
     """Return `Lee AB` as `Lee A B`."""
     return name if name.isupper() else _JOINED_INITIALS.sub(lambda letters: " ".join(letters[0]), name)
 
 
 def parse_name(name: str) -> Name:
-    """Parse a name: `Ann B. Lee`, where the last word is the surname, or `Lee, Ann B.`."""
+    """Parse a name: `Ann B. Lee`, where the last word is the surname, or `Lee, Ann B.`.
+
+    A name in Chinese, Japanese or Korean script is one word, the family's name first, however it is divided.
+    """
+    if joined := _join_east_asian(name):
+        return Name("", (), normalize(joined))
     if "," in name:
         last, _, given = name.partition(",")
     else:

@@ -81,7 +81,8 @@ def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("paper_id,position,orcid\na1,1,123\n", "line 2: '123' is no ORCID"),
+        ("paper_id,position,orcid\na1,1,123\n", "line 2: '123' is not an ORCID"),
+        ("paper_id,position,orcid\na1,1,0000-0002-1825-0096\n", "or its check digit is wrong"),
         ("paper_id,position,author_id\na1,0,x\n", "line 2: paper_id 'a1' and position '0' are no place"),
         ("paper_id,position,author_id\na1,1,x\na1,1,y\n", "line 3: author 1 of a1 is there twice"),
         ("paper,author\na1,x\n", "has no columns paper_id, position"),
@@ -131,6 +132,17 @@ def test_orcids_of_files_are_used(name, tmp_path):
     (tmp_path / name).write_text(FILES[name])
     row = disambiguate(read_papers(tmp_path / name)).rows[0]
     assert (row.name, row.author_id, row.orcid) == ("Ann Lee", ORCID, ORCID)
+
+
+def test_placeholder_orcids_and_spellings_of_one_name(tmp_path):
+    """Zeros and a wrong check digit identify nobody, and are told; 山田太郎 is one name however it is divided."""
+    false = {"Ann Lee": "0000-0000-0000-0000", "Bo Kim": "0000-0001-2345-6780"}
+    found = disambiguate([Paper(id=name, authors=("Ann Lee", "Bo Kim"), orcids=false) for name in "pq"])
+    assert not any(row.orcid for row in found.rows) and len(found.conflicts) == 4
+    for person in ({"given": "太郎", "family": "山田"}, {"literal": "山田, 太郎"}, {"literal": "山田 太郎"}):
+        (tmp_path / "a.json").write_text(json.dumps([{"id": "a", "title": "Ice", "author": [person]}]))
+        (paper,) = read_papers(tmp_path / "a.json")
+        assert len(group(disambiguate([paper, Paper(id="b", authors=("山田太郎",), venue=paper.venue)]))) == 1
 
 
 def test_an_orcid_of_two_authors_of_a_paper_does_not_count():

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_outside_braces
+from sciprism.papers.bibliographic_fields import find_noted_ids, join_name, split_keywords, split_outside_braces
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
@@ -185,7 +185,7 @@ def _join_name(name: str) -> str:
     if len(parts) > 2:
         parts = [parts[0], " ".join(parts[2:]), parts[1]]
     last, given, *junior = [*parts, ""]
-    return " ".join(filter(None, (given, last, *junior)))
+    return join_name(given, last, *junior)
 
 
 def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:

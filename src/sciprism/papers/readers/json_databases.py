@@ -21,6 +21,7 @@ from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
     find_retraction,
     find_year,
+    join_name,
     reorder_name,
     split_keywords,
     split_names,
@@ -121,7 +122,8 @@ def _name_person(person: Any) -> str:
         return rows.first_text(person)
     parts = [next(filter(None, (rows.first_text(person.get(key)) for key in keys.split())), "") for keys in _NAME_KEYS]
     literal, *whole, last, suffix, name = parts
-    joined = " ".join(filter(None, (*whole, last, suffix)))
+    given, *particles = whole
+    joined = join_name(given, " ".join(filter(None, (*particles, last))), suffix)
     name = literal or (joined if last else name or joined)
     return "" if name == "others" else name
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import choose_title
+from sciprism.papers.bibliographic_fields import choose_title, join_name
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
@@ -111,7 +111,7 @@ def _join_name(author: Element) -> str:
     if author.get("ValidYN") == "N":
         return ""
     given = text_of(author, "ForeName") or text_of(author, "Initials")
-    name = " ".join(filter(None, (given, text_of(author, "LastName"), text_of(author, "Suffix"))))
+    name = join_name(given, text_of(author, "LastName"), text_of(author, "Suffix"))
     return name or text_of(author, "CollectiveName")
 
 
@@ -162,7 +162,7 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
         names = []
         for parts in parsed:  # [family, given, suffix, affiliation ...]
             family, given, suffix = [*list_texts(parts[:3] if isinstance(parts, list) else parts), "", "", ""][:3]
-            names.append(" ".join(filter(None, (given, family, suffix))))
+            names.append(join_name(given, family, suffix))
         return list_texts(names)
     listed = row.get("authors")
     if isinstance(listed, str):

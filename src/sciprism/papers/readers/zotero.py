@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year
+from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year, join_name
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
@@ -132,7 +132,7 @@ def build_item(
 
 def _name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
     """Return the authors, else those of the first kind of creator (editors, inventors ...)."""
-    people = [(kind, " ".join(filter(None, (_text(given), _text(last))))) for kind, given, last in creators]
+    people = [(kind, join_name(_text(given), _text(last))) for kind, given, last in creators]
     chosen = "author" if any(kind == "author" for kind, _ in people) else next((kind for kind, _ in people), "")
     return tuple(name for kind, name in people if kind == chosen and name)
 

@@ -29,7 +29,7 @@ MAX_BLOCK = 1500  # signatures that are compared with each other; a larger block
 BATCH = 3000  # signatures whose features are held
 APART = 1e6  # distance of two signatures that must not be merged: no mean of a block is as small as 1 with it
 SHOWN = 3  # coauthors that a reason names
-ORCID = re.compile(r"(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)", re.IGNORECASE)
+_ORCID = re.compile(r"(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)", re.IGNORECASE)
 Place = tuple[str, int]  # a paper's id and the position of an author, from 1
 
 
@@ -81,6 +81,17 @@ class Disambiguation:
         """Return counts and rows as JSON values."""
         facts = {"counts": self.count(), "divided_blocks": self.divided, "conflicts": self.conflicts}
         return facts | {"unnamed": self.unnamed, "repeated": self.repeated, "signatures": [*map(asdict, self.rows)]}
+
+
+def find_orcid(text: str) -> str:
+    """Return the ORCID in a text, or "": zeros and a wrong check digit (ISO 7064, MOD 11-2) are none."""
+    found = _ORCID.search(text)
+    digits = found[0].upper().replace("-", "") if found else "0"
+    total = 0
+    for digit in digits[:-1]:
+        total = (total + int(digit)) * 2
+    right = digits.strip("0") and "0123456789X"[(12 - total % 11) % 11] == digits[-1]
+    return found[0].upper() if found and right else ""
 
 
 def list_signatures(papers: Sequence[Paper]) -> list[Signature]:
@@ -154,8 +165,14 @@ def _match_known(
     Nothing where the name at the place is another now; no ORCID that a paper has of several authors.
     """
     orcids = [
-        {normalize(name): found[0].upper() for name, text in paper.orcids.items() if (found := ORCID.search(text))}
+        {normalize(name): found for name, text in paper.orcids.items() if (found := find_orcid(text))}
         for paper in papers
+    ]
+    conflicts += [
+        f"{paper.id}, {name}: {text!r} is not an ORCID, or its check digit is wrong; it is not used"
+        for paper in papers
+        for name, text in paper.orcids.items()
+        if text.strip() and not find_orcid(text)
     ]
     counts, given = [Counter(of_paper.values()) for of_paper in orcids], list[KnownAuthor]()
     for signature in signatures:
@@ -332,17 +349,17 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
     for cells, fault in read_rows(file, layout):
         row = dict(zip(layout.headers, map(str.strip, cells), strict=False))
         number, orcid = row.get("position", ""), row.get("orcid", "")
-        match = ORCID.search(orcid)
+        found = find_orcid(orcid)
         place = row.get("paper_id", ""), int(number) if number.isdecimal() else 0
         if not fault and not (place[0] and place[1]):
             fault = f"paper_id {place[0]!r} and position {number!r} are no place; positions are counted from 1"
-        elif not fault and orcid and not match:
-            fault = f"{orcid!r} is no ORCID; one looks like 0000-0002-1825-0097"
+        elif not fault and orcid and not found:
+            fault = f"{orcid!r} is not an ORCID, or its check digit is wrong; one is 0000-0002-1825-0097"
         elif not fault and place in known:
             fault = f"author {number} of {place[0]} is there twice; remove one of the rows"
         if fault:
             raise InputError(f"{path}, line {file.record_line}: {fault}")
-        known[place] = KnownAuthor(row.get("author_id", ""), match[0].upper() if match else "", row.get("name", ""))
+        known[place] = KnownAuthor(row.get("author_id", ""), found, row.get("name", ""))
     return known
 
 
