@@ -7,9 +7,7 @@ of a collection in its manifest. A JSON file has its own checksum as its last ke
 
 from __future__ import annotations
 
-import io
 import json
-import mmap
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -103,45 +101,6 @@ class BlockChecks:
                     )
                 self._pending[block] = False
         self.complete = not self._pending.any()
-
-
-class CheckedFile(io.RawIOBase):
-    """A file opened for reading; the blocks of what is read are compared first."""
-
-    def __init__(self, path: Path, checks: BlockChecks) -> None:
-        self._checks = checks
-        with path.open("rb") as file:
-            self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._bytes: Bytes = np.frombuffer(self._content, np.uint8)
-        self._position = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a position of the file."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._bytes)}[whence]
-        self._position = max(0, base + offset)
-        return self._position
-
-    def tell(self) -> int:
-        """Return the position in the file."""
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer, and return how many."""
-        stop = min(len(self._bytes), self._position + len(buffer))
-        count = max(0, stop - self._position)
-        if count:
-            self._checks.check(self._bytes, self._position, stop)
-            buffer[:count] = self._content[self._position : stop]
-            self._position = stop
-        return count
 
 
 def seal_json(text: str) -> bytes:

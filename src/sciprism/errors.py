@@ -10,22 +10,6 @@ class ShownWarning(UserWarning):
     """Report what a user should know of a run; the command line prints the message alone."""
 
 
-class SlowPrecisionWarning(ShownWarning):
-    """Report a precision that the device has no instructions for, and what it costs."""
-
-
-class UntrainedStageWarning(ShownWarning):
-    """Report a stage of training whose model is its start, or no better on dev than the untouched backbone."""
-
-
-class EmptyTextWarning(ShownWarning):
-    """Report items without text that were encoded: how many, and which is the first."""
-
-
-class OtherLanguageWarning(ShownWarning):
-    """Report texts in a language that the model does not know: how many, and which languages."""
-
-
 class InputError(ValueError):
     """Report a request or an input that is wrong: what, where, and what to do about it.
 
@@ -65,21 +49,9 @@ class InterruptedRunError(KeyboardInterrupt):
     """Report an interruption and what the run had stored; the command line exits with 130."""
 
 
-class TokenizerFilesWarning(ShownWarning):
-    """Report two files of a tokenizer that disagree: which, and which of them is followed."""
-
-
 class StaticModelError(InputError):
     """Report a model without a network where one is needed."""
 
 
-class GuessedEncodingWarning(ShownWarning):
-    """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
-
-
-class UnreadSheetsWarning(ShownWarning):
-    """Report a workbook of which one sheet was read: which, the others, and how to choose."""
-
-
-class DamagedCacheWarning(ShownWarning):
+class ShownWarning(ShownWarning):
     """Report a cache's entry that was damaged and is made again."""

@@ -30,7 +30,7 @@ from sciprism.datasets.open_data import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import (
     Measure,
@@ -178,7 +178,7 @@ def _observe(kind: Kind, folder: Path, expected: Any) -> str:
             return f"silent: {type(error).__name__}: {error}"
     if not same(found, expected):
         return "silent: another result"
-    return "repaired" if any(issubclass(each.category, DamagedCacheWarning) for each in caught) else "harmless"
+    return "repaired" if any(issubclass(each.category, ShownWarning) for each in caught) else "harmless"
 
 
 def same(one: Any, other: Any) -> bool:
@@ -351,7 +351,7 @@ def build_checkpoints(folder: Path) -> Kind:
         weights, found, notes = resume(where / recipe, where / "interrupted")
         for note in notes:
             if "damaged" in note or "missing" in note:
-                warnings.warn(DamagedCacheWarning(note), stacklevel=1)
+                warnings.warn(ShownWarning(note), stacklevel=1)
         return weights, found
 
     return Kind(list_files(folder, "interrupted/*/*checkpoint/*") + list_files(folder, "interrupted/*/best/*"), read)

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sciprism.cli.main import app
-from sciprism.errors import GuessedEncodingWarning, InputError, RunFailedError
+from sciprism.errors import InputError, RunFailedError, ShownWarning
 
 
 def run(*arguments: str | Path, **more: object) -> Result:
@@ -55,7 +55,7 @@ def test_columns_that_nothing_reads_are_listed(tmp_path: Path):
 def test_guessed_and_chosen_encodings(tmp_path: Path):
     path = tmp_path / "refs.ris"
     path.write_bytes("TY  - JOUR\nTI  - Dvořák\nER  - \n".encode("cp1250"))
-    with pytest.warns(GuessedEncodingWarning, match=r"refs\.ris: not UTF-8, read as cp1250, a guess; `embed"):
+    with pytest.warns(ShownWarning, match=r"refs\.ris: not UTF-8, read as cp1250, a guess; `embed"):
         run(path)
     assert json.loads(run(path, "--encoding", "cp1252", "--json").stdout)["files"][0]["note"] == "read as cp1252"
     error = run(path, "--encoding", "windows-1251x").exception

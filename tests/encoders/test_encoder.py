@@ -18,7 +18,7 @@ from sciprism.encoders import settings, streaming
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack
 from sciprism.encoders.streaming import EncodingPass
-from sciprism.errors import InputError, SlowPrecisionWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.formats import FORMATS, ROLES
 
 WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
@@ -272,7 +272,7 @@ def test_auto_takes_float32_where_vectors_would_not_agree(processor, model, monk
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_a_precision_without_instructions_is_a_warning(name, processor, model):
     processor(OLD)
-    with pytest.warns(SlowPrecisionWarning, match=f"no instructions for {name}.*times as long as float32.*auto"):
+    with pytest.warns(ShownWarning, match=f"no instructions for {name}.*times as long as float32.*auto"):
         Encoder.load(model, precision=name, device="cpu")
 
 

@@ -32,7 +32,7 @@ def check(folder, formats=FORMATS):
             assert quick.space(format, role) == encoder.space(format, role)
 
 
-@pytest.mark.filterwarnings("ignore::sciprism.errors.EmptyTextWarning")
+@pytest.mark.filterwarnings("ignore:.* items have no text:sciprism.errors.ShownWarning")
 @pytest.mark.parametrize("options", [SPLIT, {**SPLIT, "depth": 2, "scaled": True}, {"split": True}])
 @pytest.mark.parametrize("compact", [False, True])
 def test_vectors_are_those_of_the_encoder(tiny_model, tmp_path, options, compact):
@@ -41,7 +41,7 @@ def test_vectors_are_those_of_the_encoder(tiny_model, tmp_path, options, compact
     check(tmp_path / "model")
 
 
-@pytest.mark.filterwarnings("ignore::sciprism.errors.EmptyTextWarning")
+@pytest.mark.filterwarnings("ignore:.* items have no text:sciprism.errors.ShownWarning")
 def test_lexical_features_prompts_lengths_and_some_formats(tiny_model, tmp_path):
     formats = ["proximity", "search"]
     texts = [*TEXTS, *WORDS[:40]]

@@ -15,7 +15,7 @@ from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import streaming
-from sciprism.errors import EmptyTextWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 
 TEXTS = ["dark matter", "the gene and the brain", "a star"]
 PAPERS = [{"title": "dark matter", "abstract": "a star"}, {"title": "gene", "abstract": None}, {"abstract": "light"}]
@@ -82,7 +82,7 @@ def test_a_stream_is_read_as_it_is_encoded(tiny_encoder, monkeypatch):
 
 def test_items_without_text_are_counted(tiny_encoder):
     empty = ["", Paper(id="1"), {"title": None}, " \u200b"]
-    with pytest.warns(EmptyTextWarning, match=r"4 of 5 items have no text, the first is items\[1\]") as caught:
+    with pytest.warns(ShownWarning, match=r"4 of 5 items have no text, the first is items\[1\]") as caught:
         vectors = tiny_encoder.encode(["gene", *empty], role="query")
     assert len(caught) == 1 and caught[0].filename == __file__
     assert np.array_equal(vectors[1], vectors[3])

@@ -7,7 +7,7 @@ import pytest
 
 from build_systems import build_system
 from sciprism.drop_report import DropReport
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
@@ -282,7 +282,7 @@ def test_damaged_vectors_of_the_cache_are_counted_in_the_result(tmp_path):
     whole, _ = run(tmp_path / "whole", [asked], build_system(tmp_path / "cache"))
     (stored,) = (tmp_path / "cache").rglob("vectors")
     stored.write_bytes(bytes(8) + stored.read_bytes()[8:-8] + bytes(8))
-    with pytest.warns(DamagedCacheWarning):
+    with pytest.warns(ShownWarning):
         found, _ = run(tmp_path / "found", [asked, replace(asked, name="two")], build_system(tmp_path / "cache"))
     assert [result.details for result in (*whole, *found)] == [{}, {"damaged vectors": 2}, {}]
     assert (found[0].key, found[0].metrics) == (whole[0].key, whole[0].metrics)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError, UnreadSheetsWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.cleaning import clean_text
 from sciprism.papers.input_file import ReadOptions
@@ -63,7 +63,7 @@ ROWS = [["WOS:1", "One", "Doe, Jane; Roe, Kim", "Text", 2001], ["WOS:2", "Two", 
 def test_first_sheet_with_a_title_or_the_named_one(read, tmp_path: Path) -> None:
     notes = [["Exported on 1 May"], []]
     data = build_workbook({"Notes": notes, "savedrecs": [*notes, HEADERS, *ROWS], "More": [["Title"], ["Three"]]})
-    with pytest.warns(UnreadSheetsWarning, match="wos.xlsx: the first sheet .* was read, not 'Notes', 'More'; choose"):
+    with pytest.warns(ShownWarning, match="wos.xlsx: the first sheet .* was read, not 'Notes', 'More'; choose"):
         papers, report = read("wos.xlsx", data)
     assert report.files[0].note == "2 other sheets not read"
     assert [(p.id, p.title, p.authors, p.year) for p in papers] == [

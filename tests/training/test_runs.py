@@ -20,7 +20,7 @@ from build_sources import WORDS, write_recipe, write_source
 from sciprism import Encoder
 from sciprism.encoders.provenance import untrained_stage
 from sciprism.encoders.transformer import Transformer
-from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
+from sciprism.errors import InputError, RunFailedError, ShownWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, write_examples
@@ -151,7 +151,7 @@ def untrained(tmp_path_factory, tiny_model):
     write_source(folder / "dev.jsonl", 20, seed=9)
     changes = ["stages.0.evaluation.every=1", "stages.0.sources.search.dev=dev.jsonl", "stages.0.optimizer.lr=1e-12"]
     recipe = read_recipe(path, changes)
-    with pytest.warns(UntrainedStageWarning, match="stage contrast kept step 0: .*model is what the stage began with"):
+    with pytest.warns(ShownWarning, match="stage contrast kept step 0: .*model is what the stage began with"):
         run_recipe(recipe, folder / "run", device="cpu", hooks=Hooks(on_message=notes.append))
     return recipe, folder / "run", notes
 
@@ -163,7 +163,7 @@ def test_a_model_that_never_learned_says_so(untrained):
     model = Encoder.load(run / "contrast" / "model")
     assert model.provenance["kept_start"] is True and model.provenance["step"] == 0
     assert untrained_stage(model.describe()) == "contrast"
-    with pytest.warns(UntrainedStageWarning, match="stage contrast kept step 0"):
+    with pytest.warns(ShownWarning, match="stage contrast kept step 0"):
         run_recipe(recipe, run, device="cpu")
 
 
@@ -184,7 +184,7 @@ def train_with_notes(recipe, folder, *changes):
     """Return the rows of evaluations of a run, what it said, and its warnings."""
     notes = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UntrainedStageWarning)
+        warnings.simplefilter("always", ShownWarning)
         hooks = Hooks(on_message=notes.append)
         run_recipe(read_recipe(recipe, [*DEV, *changes]), folder, device="cpu", hooks=hooks)
     rows = [json.loads(line) for line in (folder / "contrast" / "metrics.jsonl").read_text().splitlines()]

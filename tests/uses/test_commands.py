@@ -18,7 +18,7 @@ from fake_encoder import FakeEncoder, some_papers
 from five_papers import PAPERS
 from sciprism.cli.main import app
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import InputError, OtherLanguageWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import read_manifest
@@ -218,7 +218,7 @@ def test_other_languages_are_counted(tmp_path: Path, collection: Path, monkeypat
         with catch_warnings(record=True) as caught:
             simplefilter("always")
             assert run(*command, stdin=stdin).exit_code == 0
-        return [str(warning.message) for warning in caught if warning.category is OtherLanguageWarning]
+        return [str(warning.message) for warning in caught if warning.category is ShownWarning]
 
     english, several = "---\nlicense: mit\nlanguage: en\n---\nlanguage: de\n", "---\nlanguage:\n- en\n- de\n---\n"
     add = ("embed", "-", "-o", tmp_path / "c")

@@ -26,7 +26,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.files import cache_folder, write_atomically
 from sciprism.papers import identity
 from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalize_words
@@ -369,7 +369,7 @@ def _read_cache(path: Path) -> SplitTable | None:
             codes = dict(zip(stored["names"].tolist(), stored["codes"].tolist(), strict=True))
         return SplitTable(facts["counts"], tuple(facts["missing"]), tuple(facts["tests"]), codes)
     except (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile, zlib.error):
-        warnings.warn(DamagedCacheWarning(f"{path} is damaged; it is made again"), stacklevel=2)
+        warnings.warn(ShownWarning(f"{path} is damaged; it is made again"), stacklevel=2)
         return None
 
 

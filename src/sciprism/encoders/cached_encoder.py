@@ -26,7 +26,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.checksums import hash_number
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
 from sciprism.progress import Progress, show_nothing
@@ -194,7 +194,7 @@ class VectorCache:
         if damaged:
             self.damaged += len(damaged)
             message = f"{len(damaged):,} vectors in {self.folder} are damaged; they are computed again"
-            warnings.warn(DamagedCacheWarning(message), stacklevel=4)
+            warnings.warn(ShownWarning(message), stacklevel=4)
         return damaged
 
     def _check_vectors(self, vectors: Floats, count: int) -> Floats:

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sciprism.errors import OtherLanguageWarning
+from sciprism.errors import ShownWarning
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -32,7 +32,7 @@ def warn_of_other_languages(encoder: Encoder, others: Counter[str], total: int, 
         f"{others.total():,} of {total:,} {what} are not in English (a guess: {named}), and {knows}: vectors of such "
         "texts say little; take a model that knows them, or search with --mode lexical"
     )
-    warnings.warn(OtherLanguageWarning(message), stacklevel=3)
+    warnings.warn(ShownWarning(message), stacklevel=3)
 
 
 def _read_card(folder: Path | None) -> list[str]:

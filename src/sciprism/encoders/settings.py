@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.transformer import Transformer
-from sciprism.errors import InputError, SlowPrecisionWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer
 
@@ -126,7 +126,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     if precision not in PRECISIONS:
         raise InputError(f"unknown precision {precision!r}; known: {', '.join([AUTO, *PRECISIONS])}")
     if slow := describe_slowness(precision, device):
-        warnings.warn(SlowPrecisionWarning(f"{slow}; --precision auto takes the fastest"), stacklevel=3)
+        warnings.warn(ShownWarning(f"{slow}; --precision auto takes the fastest"), stacklevel=3)
 
 
 def describe_slowness(precision: str, device: torch.device) -> str:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from sciprism.arrays import Floats
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
-from sciprism.errors import EmptyTextWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.formats import Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Label, Paper
@@ -164,7 +164,7 @@ def read_windows(
         yield texts
     if empty:
         message = f"{empty} of {total} items have no text, the first is items[{first}]: each has the same vector"
-        warnings.warn(EmptyTextWarning(message), stacklevel=5)
+        warnings.warn(ShownWarning(message), stacklevel=5)
 
 
 def tokenize_windows(

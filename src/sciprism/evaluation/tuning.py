@@ -34,7 +34,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import Dropout, Linear, initialize_weights, seeded_dropout
 from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
 from sciprism.encoders.streaming import run_batches, token_budget
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import DenseSystem, NotServedError, System
@@ -599,5 +599,5 @@ def _read_dev_scores(path: Path | None, key: str) -> dict[str, float | None]:
         stored = json.loads(read_sealed(path, "they are computed again")[0])
         return dict(stored["dev"]) if stored["key"] == key else {}
     except (InputError, ValueError, TypeError, KeyError) as error:
-        warnings.warn(DamagedCacheWarning(f"{path}: the dev scores are damaged: {error}"), stacklevel=2)
+        warnings.warn(ShownWarning(f"{path}: the dev scores are damaged: {error}"), stacklevel=2)
         return {}

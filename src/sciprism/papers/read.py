@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from sciprism.drop_report import DropReport, count_noun
-from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
@@ -399,8 +399,8 @@ def _warn_of_choices(file: InputFile, path: str) -> None:
     """Warn of what was chosen for the user: a guessed encoding, one sheet of several."""
     if file.guessed:
         guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; `embed --encoding NAME` decides"
-        warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
+        warnings.warn(guess, ShownWarning, stacklevel=2)
     if file.unread_sheets:
         names = ", ".join(map(repr, file.unread_sheets))
         choice = f"the first sheet with a title column was read, not {names}; choose one with {path}#SHEET"
-        warnings.warn(f"{path}: {choice}", UnreadSheetsWarning, stacklevel=2)
+        warnings.warn(f"{path}: {choice}", ShownWarning, stacklevel=2)

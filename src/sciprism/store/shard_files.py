@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, row_lengths, torch_is_loaded
-from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
+from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.bibliographic_fields import has_name, normalize
 from sciprism.papers.cleaning import clean_name, is_blank
@@ -240,12 +240,14 @@ def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:
 
 @contextmanager
 def _open_table(path: Path, checks: BlockChecks) -> Iterator[parquet.ParquetFile]:
-    """Open a table for reading without threads: one of Arrow's that holds a Python object can abort the exit."""
+    """Open a mapped table of few blocks, all compared with their checksums when it is first read."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with CheckedFile(path, checks) as content, parquet.ParquetFile(content, pre_buffer=False) as file:
+        content = map_bytes(path)
+        checks.check(content)
+        with parquet.ParquetFile(pa.BufferReader(pa.py_buffer(content)), pre_buffer=False) as file:
             yield file
     except InputError:
         raise

@@ -16,7 +16,7 @@ from typing import Any
 from tokenizers import AddedToken, Encoding, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from sciprism.checksums import check_folder
-from sciprism.errors import InputError, TokenizerFilesWarning
+from sciprism.errors import InputError, ShownWarning
 from sciprism.files import describe_wrong_path
 from sciprism.limits import describe_excess, limit
 
@@ -151,7 +151,7 @@ def _follow_bert_config(folder: Path, tokenizer: Tokenizer, config: dict[str, An
             f"{folder}: tokenizer.json changes case, accents or characters in another way than tokenizer_config.json, "
             f"which is followed, as in transformers (do_lower_case: {lower}); state there how it was trained"
         )
-        warnings.warn(TokenizerFilesWarning(message), stacklevel=3)
+        warnings.warn(ShownWarning(message), stacklevel=3)
 
 
 def _bert_normalizer(config: dict[str, Any]) -> normalizers.Normalizer:

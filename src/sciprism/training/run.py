@@ -18,7 +18,7 @@ from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import describe_unpaid
 from sciprism.encoders.settings import describe_slowness
-from sciprism.errors import UntrainedStageWarning
+from sciprism.errors import ShownWarning
 from sciprism.files import lock_folder, open_draft, replace_folder, write_atomically
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
@@ -46,7 +46,7 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
         for stage in plan.stages:
             _train_stage(plan, stage, hooks)
     for message in plan.folder.list_failures() if processes.first else ():
-        warnings.warn(UntrainedStageWarning(message), stacklevel=2)
+        warnings.warn(ShownWarning(message), stacklevel=2)
     return plan.model
 
 

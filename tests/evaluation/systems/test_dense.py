@@ -8,7 +8,7 @@ import pytest
 from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.ensemble import Ensemble
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.papers import Paper
 
@@ -141,7 +141,7 @@ def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
     stored.flush()
     encoded.clear()
     cache = VectorCache(tmp_path, 2)
-    with pytest.warns(DamagedCacheWarning, match=f"2 vectors in {tmp_path} are damaged; they are computed again"):
+    with pytest.warns(ShownWarning, match=f"2 vectors in {tmp_path} are damaged; they are computed again"):
         rows = cache.find_or_encode(texts, encode)
     assert (cache.read(rows)[:, 0].tolist(), encoded, cache.damaged) == ([97, 98, 99, 100], [1, 3], 2)
     with warnings.catch_warnings(action="error"):

@@ -12,7 +12,7 @@ from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.checksums import write_sealed_json
 from sciprism.datasets.inputs import Answer
-from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.fine_tuning import (
     LONG,
@@ -266,7 +266,7 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     assert high > 0.9 > low
     kept = context.grid_file.read_text()
     context.grid_file.write_text(kept.replace(str(high), "-1.0"))
-    with pytest.warns(DamagedCacheWarning, match="dev scores are damaged"):
+    with pytest.warns(ShownWarning, match="dev scores are damaged"):
         assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-2
     worse = {name: -1.0 if value == high else value for name, value in json.loads(kept)["dev"].items()}
     write_sealed_json(context.grid_file, {"key": "k", "dev": worse})  # what is stored is not tried again

@@ -24,7 +24,7 @@ from sciprism.encoders.checkpoints import backbone, released_models, sentence_tr
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
-from sciprism.errors import DamagedCacheWarning, DamagedFileError, InputError
+from sciprism.errors import DamagedFileError, InputError, ShownWarning
 from sciprism.files import cache_folder, place_folder, replace_folder, sync_folder, sync_tree, write_tensors
 from sciprism.formats import Format
 from sciprism.text.template import Template
@@ -273,7 +273,7 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
         if (folder / CHECKSUMS_NAME).exists():
             return folder
     except DamagedFileError:
-        warnings.warn(DamagedCacheWarning(f"{folder} is damaged; the model is converted again"), stacklevel=2)
+        warnings.warn(ShownWarning(f"{folder} is damaged; the model is converted again"), stacklevel=2)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{stem}-", dir=folder.parent))
