@@ -146,7 +146,7 @@ def test_a_part_is_continued_as_it_was_begun(
         ({"layout": replace(LAYOUT, dtype="float16")}, "parts/1 has the dtype int8, .*parts/2 float16"),
         ({"missing_abstract": "skip"}, "parts/1 is of missing_abstract 'title', not 'skip' as .*parts/2 is"),
         ({"part": "1/3"}, "parts/1 and .*parts/2 are both part 1"),
-        ({"files": []}, "00.jsonl is not the same file, or is of one of both alone"),
+        ({"files": []}, "00.jsonl is not the same file, or has another place"),
     ],
 )
 def test_parts_that_do_not_fit_are_not_merged(

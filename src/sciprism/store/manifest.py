@@ -183,9 +183,7 @@ def read_manifest(folder: Path) -> Manifest:
     if folder.is_dir() and (manifest := Manifest.load(folder / MANIFEST_NAME, remedy)):
         return manifest
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        target, number = folder.with_name(f"{folder.stem}-vectors"), 2
-        while target.exists() and not is_collection(target):
-            target, number = folder.with_name(f"{folder.stem}-vectors-{number}"), number + 1
+        target = folder.with_name(f"{folder.stem}-vectors")
         kind = "a file" if folder.is_file() else f"a folder without {MANIFEST_NAME}"
         command = shlex.join(["sciprism", "embed", str(folder), "-o", str(target)])
         raise InputError(f"{folder} is {kind}, not a collection; make one of it with: {command}, and name {target}")

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,10 +64,10 @@ class PartRecord(StoredRecord):
         for name, value in self.reading.items():
             if value != other.reading[name]:
                 yield f"{name} {value!r}, not {other.reading[name]!r}"
-        if changed := set(self.files) ^ set(other.files):
-            yield f"{min(changed)[0]} is not the same file, or is of one of both alone"
-        elif self.files != other.files:
-            yield "the files in another order"
+        for mine, theirs in zip_longest(self.files, other.files):
+            if mine != theirs:
+                yield f"{(mine or theirs)[0]} is not the same file, or has another place among them"
+                break
 
 
 def begin_part(source: EmbedInput, folder: Path) -> None:

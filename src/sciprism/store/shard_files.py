@@ -280,10 +280,9 @@ class Filter:
 
         passes = np.ones(rows, bool)
         if self.year_from is not None or self.year_to is not None:
-            years = pc.fill_null(column("year"), np.iinfo(np.int64).min).to_numpy()
-            passes &= years != np.iinfo(np.int64).min
-            passes &= years >= (self.year_from if self.year_from is not None else years)
-            passes &= years <= (self.year_to if self.year_to is not None else years)
+            years = column("year").to_numpy()  # of a paper without one nan, which passes nothing
+            passes &= years >= (-np.inf if self.year_from is None else self.year_from)
+            passes &= years <= (np.inf if self.year_to is None else self.year_to)
         if self.venue:
             venues = pc.utf8_lower(column("venue"))
             passes &= pc.match_substring(venues, clean_name(self.venue).lower()).to_numpy(zero_copy_only=False)
