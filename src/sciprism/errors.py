@@ -51,7 +51,3 @@ class InterruptedRunError(KeyboardInterrupt):
 
 class StaticModelError(InputError):
     """Report a model without a network where one is needed."""
-
-
-class ShownWarning(ShownWarning):
-    """Report a cache's entry that was damaged and is made again."""
