@@ -67,7 +67,7 @@ CODE_LINES = {
     "text": 1_137,
     "reproduce": 986,
     "probes": 775,
-    "top modules": 721,
+    "top modules": 720,
     "metrics": 332,
     "objectives": 183,
     "pages": 25,
