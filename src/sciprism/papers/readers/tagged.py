@@ -205,8 +205,9 @@ def _build_ris_paper(fields: TaggedFields) -> Paper:
 
 # ---- MEDLINE ----
 
-_NBIB_LINE = re.compile(r"(?P<tag>[A-Z][A-Z0-9]{1,3})(?P<gap> {0,2})-(?P<space> ?)(?P<value>.*)")
-_NBIB_WIDTH, _NBIB_TITLES = 4, ("TI", "BTI", "TT", "CTI")  # the width is that of a tag with spaces before its dash
+# Lines are in the form of the PMID's, with a space behind the dash or without, so that "DNA-binding" is text.
+_NBIB_LINES = [re.compile(rf"(?P<tag>[A-Z][A-Z0-9]{{1,3}}) {{0,2}}-(?:{space}(?P<value>.*))?$") for space in (" ", "")]
+_NBIB_TITLES = ("TI", "BTI", "TT", "CTI")
 # A PMID, or a tag that RIS has not, or not with a year.
 _CITATION = re.compile(
     r"^(?:PMID\s*- ?\d|(?P<eric>OWN - ERIC\s*$)|(?:FAU|STAT|JT) {0,2}- |DP {0,2}- ?\d{4}\b)", re.MULTILINE
@@ -228,32 +229,10 @@ def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadReco
     Records without a PMID end at empty lines.
     """
     found = _CITATION.search(file.head())
-    match, first = (_ERIC_LINE.match, "OWN") if found and found["eric"] else (_NbibTags().match, "PMID")
+    line = _NBIB_LINES[bool(found and re.search(r"-\d", found[0]))]
+    match, first = (_ERIC_LINE.match, "OWN") if found and found["eric"] else (line.match, "PMID")
     syntax = TaggedSyntax(_limit_tags(match, _NBIB_NAMES, file), first, _NBIB_TITLES, ends_at_empty_line=True)
     return build_tagged_papers(file, syntax, _build_nbib_paper)
-
-
-@dataclass(slots=True)
-class _NbibTags:
-    """Finds the tags of MEDLINE text: lines in the form of the PMID, so that "DNA-binding" is text."""
-
-    _gap: str | None = field(default=None, init=False)  # before the dash; None where tags are padded to one width
-    _space: str = field(default=" ", init=False)  # after the dash
-    _is_new: bool = field(default=True, init=False)  # whether the record has only its PMID yet
-
-    def match(self, line: str) -> re.Match[str] | None:
-        """Return tag and value of a line, None of a text."""
-        tagged = _NBIB_LINE.match(line)
-        if tagged is None:
-            return None
-        tag, gap = tagged["tag"], tagged["gap"]
-        is_padded = len(tag + gap) == _NBIB_WIDTH
-        if tag == "PMID" and tagged["value"][:1].isdigit():
-            self._gap, self._space, self._is_new = gap, tagged["space"], True
-        elif self._is_new:  # the PMID alone does not tell, as it has the full width
-            self._gap, self._is_new = None if is_padded and not self._gap else gap, False
-        has_form = is_padded if self._gap is None else gap == self._gap
-        return tagged if has_form and (tagged["space"] == self._space or not tagged["value"]) else None
 
 
 def _build_nbib_paper(fields: TaggedFields) -> Paper:
