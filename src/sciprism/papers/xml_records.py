@@ -38,7 +38,8 @@ def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element
     around = [_keep_open(head[: first.start()] if first else head)]  # tags around the record
     number, nesting = 0, limit("nesting")
     for line, kind, text in _cut_elements(file, mark):
-        fault, row, record = "", 0, None
+        record: Element | None = None
+        fault, row = "", 0
         if kind == "end" and len(around) > 1:
             around.pop()
             continue
