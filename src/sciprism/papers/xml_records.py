@@ -21,6 +21,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, check_encoding
 _DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z_][^\s<>/]*+)[^<>]*?(?P<alone>/?)>")
 _PIECE = 1 << 18  # characters that are read at once
+_MOST_AROUND = 20  # records of other names around one
 _TAIL = 1 << 12  # characters that are kept between records: a tag may be cut
 
 
@@ -59,12 +60,12 @@ def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element
                 around += [_keep_open(text)] * (kind == "open")
             elif kind == "open":
                 fault = fault or "broken XML: a record does not end"
-            if len(around) > nesting or (text.count("<") > nesting and _is_too_deep(document, nesting)):
+            if len(around) > _MOST_AROUND or (text.count("<") > nesting and _is_too_deep(document, nesting)):
                 fault = describe_excess("nesting")
         if fault or record is not None:
             number += 1
             yield BadRecord(number, line + row, fault) if fault or record is None else record
-        if len(around) > nesting:
+        if len(around) > _MOST_AROUND:
             return
 
 

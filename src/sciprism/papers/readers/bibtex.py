@@ -77,18 +77,19 @@ def _split_entries(file: InputFile) -> Iterator[tuple[int, str, str, str]]:
     """Yield line, type and content of each entry, and what is wrong with it, else an empty text."""
     unopened = "the type of an entry without its opening brace"
     for line, text in _split_sections(file):
-        start = 0
+        start = counted = 0
         while entry := _ENTRY.search(text, start):
-            number, start = line + text.count("\n", 0, entry.end()), entry.end()
+            start = entry.end()
+            line, counted = line + text.count("\n", counted, start), start
             if entry["type"] is None:
-                yield number, "", "", unopened
+                yield line, "", "", unopened
                 continue
             end = next(_find_marks(text, _CLOSING[entry["bracket"]], start - 1), None)
             fault = "the entry is never closed: a brace is missing, or the file is truncated" if end is None else ""
-            yield number, entry["type"].lower(), text[start:end], fault
+            yield line, entry["type"].lower(), text[start:end], fault
             start = len(text) if end is None else end + 1
     if alone := _TYPE_ALONE.search(text, start):
-        yield line + text.count("\n", 0, alone.start()), "", "", unopened
+        yield line + text.count("\n", counted, alone.start()), "", "", unopened
 
 
 def _split_sections(file: InputFile) -> Iterator[tuple[int, str]]:
