@@ -9,7 +9,7 @@ half of the IEEE visualization papers from 2017 on, measured on the other. No pa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,13 @@ FIELDS += ("Statistics",)
 Predict = Callable[[Doubles], Doubles]
 
 
+@dataclass(frozen=True)
 class PaperSet:
     """Papers with their vectors, and how two of them are related."""
 
-    def __init__(self, papers: Sequence[Paper], vectors: Floats, relate: Callable[[Sequence[Any]], Related]) -> None:
-        self.papers, self.vectors, self.relate = papers, vectors, relate
+    papers: Sequence[Paper]
+    vectors: Floats
+    relate: Callable[[Sequence[Any]], Related]
 
     def select(self, rows: NDArray[np.int64]) -> PaperSet:
         return PaperSet([self.papers[row] for row in rows], self.vectors[rows], self.relate)
@@ -56,7 +58,7 @@ class PaperSet:
 
 
 def read_arxiv(data: DataRoot) -> tuple[list[Paper], list[str], list[str]]:
-    """Return papers of 2018 and 2019, their fields and the years; the papers' fields are their categories."""
+    """Return papers of 2018 and 2019, whose fields are a broad one and categories, their broad fields and the years."""
     papers, fields, splits = [], [], []
     for path in sorted((data.folder / "arxiv_multidomain").glob("papers-*")):
         for record, paper in zip(data.records(path), read_papers(str(path)), strict=True):
@@ -69,22 +71,6 @@ def read_arxiv(data: DataRoot) -> tuple[list[Paper], list[str], list[str]]:
         rows = np.flatnonzero(np.array(splits) == split)
         chosen += sorted(draw.permutation(rows)[:PAPERS].tolist())
     return [papers[row] for row in chosen], [fields[row] for row in chosen], [splits[row] for row in chosen]
-
-
-def list_categories(papers: Sequence[Paper]) -> list[tuple[str, ...]]:
-    """Return the arXiv categories of each paper: its fields without the data set's broad one, the first."""
-    return [paper.fields[1:] for paper in papers]
-
-
-def encode(encoder: Encoder, papers: Sequence[Paper], name: str, cache: Path | None) -> Floats:
-    """Return the vectors of papers, from the cache if they are there."""
-    path = cache / f"{encoder.name.split('/')[-1]}-{name}.npy" if cache else None
-    if path and path.exists():
-        return np.load(path)
-    vectors = encoder.encode(papers, format="proximity")
-    if path:
-        np.save(path, vectors)
-    return vectors
 
 
 def fit_logistic(counts: PairCounts) -> Predict:
@@ -142,7 +128,6 @@ def measure(fit: PaperSet, test: PaperSet, relation: str, pairs: str) -> tuple[R
 def main() -> None:
     """Measure all models, and write the result; with --ship, write the curves that come with the package too."""
     parser = build_parser(__doc__, data=True)
-    parser.add_argument("--cache", type=Path, help="A folder where vectors are stored and read again.")
     parser.add_argument("--ship", action="store_true", help=f"Write {SHIPPED.name}.")
     arguments = parser.parse_args()
     data = DataRoot(arguments.data)
@@ -153,21 +138,19 @@ def main() -> None:
     shipped = {}
     for model in MODELS:
         encoder = Encoder.load(model, precision=PRECISION)
-        all_arxiv = PaperSet(
-            arxiv, encode(encoder, arxiv, "arxiv", arguments.cache), lambda p: relate_by_keys(list_categories(p))
-        )
+        all_arxiv = PaperSet(arxiv, encoder.encode(arxiv), lambda p: relate_by_keys([each.fields[1:] for each in p]))
         fit, test = (all_arxiv.select(np.flatnonzero(np.array(splits) == split)) for split in ("dev", "test"))
         words = f"pairs of {len(fit.papers):,} arXiv papers of 2018 of 17 fields"
         category, of_category = measure(fit, test, "they share an arXiv category", words)
         of_category["one_field"] = {
             name: shift(category, all_arxiv.select(np.flatnonzero(np.array(fields) == name))) for name in FIELDS
         }
-        linked = PaperSet(vis, encode(encoder, vis, "vis", arguments.cache), relate_by_citation)
+        linked = PaperSet(vis, encoder.encode(vis), relate_by_citation)
         half = np.array([random_fraction(0, paper.id) < 0.5 for paper in vis])
         fit, test = (linked.select(np.flatnonzero(half == side)) for side in (True, False))
         words = f"pairs of {len(fit.papers):,} IEEE visualization papers of 2017 to 2024"
         citation, of_citation = measure(fit, test, "one cites the other", words)
-        other = PaperSet(cacm, encode(encoder, cacm, "cacm", arguments.cache), relate_by_citation)
+        other = PaperSet(cacm, encoder.encode(cacm), relate_by_citation)
         of_citation["other_field"] = {"Communications of the ACM, 1958 to 1979": shift(citation, other)}
         space = encoder.space("proximity", "paper")
         results[model] = {

@@ -1,13 +1,22 @@
-"""The difference of two systems over the items of both, with its interval and test."""
+"""Scores of systems and the difference of two over the items of both, with intervals and test."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sciprism.evaluation.intervals import SAMPLES, draw_sample, resample, sample_difference, sum_samples
+from sciprism.evaluation.intervals import (
+    SAMPLES,
+    bootstrap_interval,
+    draw_sample,
+    estimate,
+    resample,
+    sample_difference,
+    sum_samples,
+)
 from sciprism.evaluation.item_scores import ItemScores
 
 
@@ -35,3 +44,15 @@ def paired_difference(a: ItemScores, b: ItemScores, *, seed: int = 0, samples: i
     if math.isnan(gap.value + gap.variance):
         return PairedDifference(gap.value, nan, nan, nan, len(ids))
     return PairedDifference(gap.value, *gap.interval(), gap.p, len(ids))
+
+
+def describe_score(scores: ItemScores, digits: int, name: str = "value") -> dict[str, Any]:
+    """Return a score, by its name, and its 95% interval."""
+    limits = bootstrap_interval(scores, seed=0)
+    return {name: round(estimate(scores), digits), "interval": [round(each, digits) for each in limits]}
+
+
+def describe_difference(a: ItemScores, b: ItemScores, digits: int) -> list[float]:
+    """Return the difference of two systems and its 95% interval."""
+    found = paired_difference(a, b)
+    return [round(each, digits) for each in (found.value, found.low, found.high)]

@@ -26,13 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from differences import paired_difference
+from differences import describe_score, paired_difference
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput
 from sciprism.datasets.layouts.open_data import RatedReviewers
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
@@ -69,7 +68,7 @@ def measure_expertise(data: DataRoot) -> dict[str, Any]:
         order = pair_order(raters, given.ratings, scores)
         columns = np.stack([(1 - order.values) * order.weights, order.weights], axis=1)
         losses[name] = ItemScores(order.raters, columns, aggregate="weighted-mean")
-        systems[name] = {"loss": describe(losses[name])}
+        systems[name] = {"loss": describe_score(losses[name], 4)}
     differences = {name: difference(losses[name], losses["mean-3"]) for name in losses if name != "mean-3"}
     return {
         "data": {
@@ -115,12 +114,6 @@ def score_baselines(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndar
         ),
         "random": np.random.default_rng(SEED).random(len(given.pairs)),
     }
-
-
-def describe(scores: ItemScores) -> dict[str, Any]:
-    """Return a score with its 95 % interval."""
-    low, high = bootstrap_interval(scores, seed=SEED)
-    return {"value": round(estimate(scores), 4), "interval": [round(low, 4), round(high, 4)]}
 
 
 def difference(one: ItemScores, other: ItemScores) -> dict[str, Any]:
@@ -176,7 +169,7 @@ def measure_assignments(data: DataRoot, submissions: int, reviewers: int) -> dic
         "encoder": {"name": encoder.name, "fingerprint": encoder.fingerprint},
         "assignments": {
             name: {
-                "mean score": describe(means[name]),
+                "mean score": describe_score(means[name], 4),
                 "worst submission": round(float(means[name].columns.min()), 4),
                 "seconds": round(seconds[name], 2),
             }

@@ -27,12 +27,11 @@ import numpy as np
 import torch
 
 from citation_data import CACM, list_citations, read_cited_papers
-from differences import paired_difference
+from differences import describe_difference, describe_score
 from measurement import build_parser, provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder, Paper
 from sciprism.encoders.methods.linear_adapter import LinearAdapter
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
@@ -127,12 +126,8 @@ def average(scores: Sequence[ItemScores]) -> ItemScores:
 
 
 def describe(scores: ItemScores, untouched: ItemScores | None = None) -> dict[str, Any]:
-    low, high = bootstrap_interval(scores)
-    entry: dict[str, Any] = {"map": round(estimate(scores), 2), "interval": [round(low, 2), round(high, 2)]}
-    if untouched is not None:
-        gap = paired_difference(scores, untouched)
-        entry["above_untouched"] = [round(number, 2) for number in (gap.value, gap.low, gap.high)]
-    return entry
+    above = {} if untouched is None else {"above_untouched": describe_difference(scores, untouched, 2)}
+    return describe_score(scores, 2, "map") | above
 
 
 def find_visible(collection: Collection, first: int, vectors: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -157,8 +152,8 @@ def measure(name: str, args: argparse.Namespace) -> Mapping[str, Any]:
     queries = collection.queries(first)
     untouched, trained, runs = score(vectors, collection, queries), [], {}
     for seed in args.seeds:
-        run = folder / f"{args.name}-{seed}"
-        recipe = read_recipe(args.recipe, [f"seed={seed}", *args.change], sources=folder / "triplets")
+        run = folder / f"citations-{seed}"
+        recipe = read_recipe(RECIPE, [f"seed={seed}"], sources=folder / "triplets")
         model = train(plan_training(recipe, run, device="cpu"), Hooks(on_message=print))
         trained.append(score(encode(model, collection, run / "vectors.npy"), collection, queries))
         provenance_of = json.loads((model / "sciprism.json").read_text("utf-8"))["provenance"]
@@ -186,17 +181,12 @@ def main() -> None:
     parser.add_argument("runs", type=Path, help="the folder of triplets and runs")
     parser.add_argument("--collections", nargs="+", default=list(FIRST), choices=list(FIRST))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--recipe", type=Path, default=RECIPE)
-    parser.add_argument("--name", default="citations", help="begins the names of the run folders")
-    parser.add_argument("--change", nargs="*", default=[], help="changes of the recipe, KEY=VALUE")
     args = parser.parse_args()
     share_texts()
     for name in args.collections:
-        facts = provenance(
-            ["sciprism", "torch", "numpy"], recipe=str(args.recipe), backbone=BACKBONE, max_length=MAX_LENGTH
-        )
-        result = facts | {"first_test_year": FIRST[name], **measure(name, args)}
-        write_result(args.output, result, f"{name}, {args.name}")
+        facts = {"recipe": str(RECIPE), "backbone": BACKBONE, "max_length": MAX_LENGTH, "first_test_year": FIRST[name]}
+        result = provenance(["sciprism", "torch", "numpy"], **facts, **measure(name, args))
+        write_result(args.output, result, f"{name}, citations")
 
 
 if __name__ == "__main__":

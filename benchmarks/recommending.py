@@ -24,12 +24,11 @@ from bm25s import BM25
 from bm25s.tokenization import Tokenizer
 
 from citation_data import list_citations, read_cited_papers
-from differences import paired_difference
+from differences import describe_difference, describe_score
 from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Encoder, Paper
 from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.uses.recommending.interests import find_interests
@@ -221,15 +220,11 @@ def measure(graph: Graph, cases: Iterable[Case], rank: Rank) -> dict[str, ItemSc
 
 
 def summarize(scores: dict[str, ItemScores], ours: dict[str, ItemScores]) -> dict[str, Any]:
-    """Return each score with its interval, and the difference to ours with its interval."""
-    found: dict[str, Any] = {}
-    for name in MEASURES:
-        low, high = bootstrap_interval(scores[name])
-        entry: dict[str, Any] = {"value": round(estimate(scores[name]), 2), "interval": [round(low, 2), round(high, 2)]}
-        if scores is not ours:
-            gap = paired_difference(ours[name], scores[name])
-            entry["ours_minus_this"] = [round(number, 2) for number in (gap.value, gap.low, gap.high)]
-        found[name] = entry
+    """Return each score with its interval, and the difference of ours to it with its interval."""
+    found = {name: describe_score(each, 2) for name, each in scores.items()}
+    if scores is not ours:
+        for name, entry in found.items():
+            entry["ours_minus_this"] = describe_difference(ours[name], scores[name], 2)
     return found
 
 
