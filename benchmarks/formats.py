@@ -29,8 +29,8 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from evidence.claims import claims
 from evidence.measurements import add_findings
-from evidence.prism import COST, MAX_COST
 from evidence.records import ClaimFinding, ClaimRecord
 from evidence.records import write_record as write_record
 from evidence.verdict import Direction, combine_all, decide
@@ -171,6 +171,8 @@ COSTS: tuple[tuple[str, Direction, float, float | None], ...] = (
 )
 """SciRepEval's claim R6: method, direction, margin, and the paper's figure where it is the question."""
 ABOVE = "cost of a pass above `single`"
+MAX_COST = 0.10
+"""Limit of the cost in P1."""
 
 
 def decide_cost(
@@ -252,7 +254,8 @@ def main() -> None:
     if args.evidence:
         write_record(args.evidence, build_record(result))
     if args.cost:
-        cost = decide_cost(result, "all formats", "prism", COST, "not above", MAX_COST)
+        (name,) = claims["P1"].measured
+        cost = decide_cost(result, "all formats", "prism", name, "not above", MAX_COST)
         add_findings(args.cost, "P1", [cost], result["command"], datetime.date.today().isoformat())
 
 
