@@ -407,7 +407,8 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
             systems[task] = [folder.removesuffix(f"--as-{row.encoded_format}") for folder in scored]
         return systems
 
-    return replace(fill_table(plan, results, list_systems), times=({},) * len(table.rows))
+    filled = fill_table(plan, results, list_systems)
+    return replace(filled, rows=tuple(replace(row, times={}) for row in filled.rows))
 
 
 def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
