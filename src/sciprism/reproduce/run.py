@@ -396,9 +396,8 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
         raise InputError(
             f"{folder} holds no results of {lacking[0]} (models.json lists the models); --results names another folder"
         )
-    table, results = choose_rows(paper.table(name), suite, only or present), SuiteScores(suite, folder)
-    plan = TablePlan(paper, table, suite, {})
-    tasks = suite.tasks_by_name()
+    plan = TablePlan(paper, choose_rows(paper.table(name), suite, only or present), suite, {})
+    tasks, results = suite.tasks_by_name(), SuiteScores(suite, folder)
 
     def list_systems(row: ModelRow) -> SystemNames:
         folders, systems = recorded.get(row.key, ()), {}
