@@ -118,6 +118,50 @@ def test_embeddings_and_rankings_of_text_embeddings_inference(client, tiny_encod
     assert facts["max_input_length"] == 512 and facts["model_sha"] == tiny_encoder.fingerprint
 
 
+def test_null_is_the_default_of_every_optional_field(client):
+    """LiteLLM and Dify send null for what nobody stated."""
+    optional = dict.fromkeys(("model", "encoding_format", "dimensions", "input_type", "format", "truncate"))
+    for path, body, fields in (
+        ("/v1/embeddings", {"input": ["frogs"]}, optional),
+        ("/embed", {"inputs": ["frogs"]}, dict.fromkeys(("normalize", "prompt_name", "truncate", "dimensions"))),
+        ("/rerank", {"query": "a", "texts": ["b"]}, dict.fromkeys(("raw_scores", "return_text", "truncate"))),
+    ):
+        plain, nulls = client.post(path, json=body), client.post(path, json=body | fields)
+        assert nulls.status_code == 200 and nulls.content == plain.content
+
+
+@pytest.mark.parametrize("stripped", [True, False], ids=["path taken off", "path left"])
+def test_below_a_path_of_a_proxy_every_address_leads_there(folder, tmp_path, stripped):
+    (tmp_path / "tokens").write_text(f"ada: {TOKEN}\n")
+    words = {"token_file": tmp_path / "tokens", "workspace": tmp_path / "work", "root_path": "papers/"}
+    with start([folder], **words) as client:
+        before = "" if stripped else "/papers"
+        while client.get(f"{before}/ready").status_code != 200:
+            time.sleep(0.01)
+        page = {"accept": "text/html"}
+        asked = client.get(f"{before}/library/five", headers=page)
+        assert (
+            asked.status_code == 303 and asked.headers["location"] == "/papers/sign-in?next=%2Fpapers%2Flibrary%2Ffive"
+        )
+        form = {"token": TOKEN, "next": "/papers/library/five"}
+        entered = client.post(f"{before}/sign-in", data=form, headers={"origin": "http://localhost:8000"})
+        assert entered.headers["location"] == "/papers/library/five"
+        assert client.get(f"{before}/", headers=page).headers["location"] == "/papers/library/five"
+        for path in (
+            "/library/five?q=ice",
+            "/library/five/papers/p1",
+            "/uploads",
+            "/matching",
+            "/docs",
+            "/library/five/tags",
+        ):
+            text = client.get(f"{before}{path}", headers=page).text
+            addresses = re.findall(r'(?:href|src|action)="(/[^"]*)"', text)
+            assert len(addresses) > 3 and not [found for found in addresses if not found.startswith("/papers/")], path
+        assert client.get(f"{before}/static/style.css").status_code == 200
+        assert client.head(f"{before}/health").status_code == client.head(f"{before}/").status_code - 103 == 200
+
+
 def test_similar_papers_and_papers(client):
     near = client.get("/similar", params={"to": "crispr", "k": 1}).json()["rankings"][0]["hits"]
     assert [hit["id"] for hit in near] == ["editing"]

@@ -27,8 +27,8 @@ environment.filters["thousands"] = "{:,}".format
 
 
 def fill_page(template: str, **values: Any) -> bytes:
-    """Return a page of the service, which loads style and scripts from it."""
-    return environment.get_template(template).render(values).encode("utf-8", "replace")
+    """Return a page of the service, which loads style and scripts from it; root: the path below which it is served."""
+    return environment.get_template(template).render({"root": ""} | values).encode("utf-8", "replace")
 
 
 def fill_file(template: str, script: str, **values: Any) -> bytes:

@@ -145,7 +145,7 @@ async def _answer(request: Request, error: Exception) -> Response:
             refusal = Refusal(*SAID[error.errno])
         case RequestValidationError():
             places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-            status = 400 if request.url.path.startswith("/v1/") else 422  # as the services do whose clients come here
+            status = 400 if "/v1/" in request.url.path else 422  # as the services do whose clients come here
             refusal = Refusal(status, "; ".join(places))
         case HTTPException():
             refusal = Refusal(error.status_code, str(error.detail), dict(error.headers or {}))

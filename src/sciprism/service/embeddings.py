@@ -31,24 +31,24 @@ Name = Annotated[str, Field(max_length=1_000)]
 
 
 class OpenAIRequest(BaseModel):
-    """A request as the clients of OpenAI send it; input_type, format and truncate are additions."""
+    """A request as OpenAI's clients send it; input_type, format and truncate are additions. null is the default."""
 
     input: str | Annotated[list[str | int | list[int]], Field(fail_fast=True, max_length=MOST)]
-    model: Name = ""
-    encoding_format: Literal["float", "base64"] = "float"
+    model: Name | None = ""
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
     input_type: InputType | None = None
     format: Format | None = None
-    truncate: bool = True
+    truncate: bool | None = True
 
 
 class EmbedRequest(BaseModel):
     """A request as the clients of text-embeddings-inference send it."""
 
     inputs: str | Texts
-    normalize: bool = True
+    normalize: bool | None = True
     prompt_name: InputType | None = None
-    truncate: bool = True
+    truncate: bool | None = True
     dimensions: int | None = None
 
 
@@ -57,9 +57,9 @@ class RerankRequest(BaseModel):
 
     query: str
     texts: Texts = Field(min_length=1)
-    raw_scores: bool = False
-    return_text: bool = False
-    truncate: bool = True
+    raw_scores: bool | None = False
+    return_text: bool | None = False
+    truncate: bool | None = True
 
 
 @router.post("/v1/embeddings")
@@ -68,7 +68,7 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
 
     model: of those at /v1/models, "" is the first; its suffix -query or -paper, or input_type, says what the texts are.
     """
-    batcher, role = _find_model(request.app.state.service, body.model)
+    batcher, role = _find_model(request.app.state.service, body.model or "")
     role = ROLES[body.input_type] if body.input_type else role
     encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
     vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=True)
@@ -100,7 +100,7 @@ async def embed(request: Request, body: EmbedRequest) -> Response:
     batcher = request.app.state.service.find_batcher("")
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     encoded = await _encode(request, batcher, texts, ROLES[body.prompt_name or "paper"], body.truncate)
-    vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=body.normalize)
+    vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=body.normalize is not False)
     return json_response(vectors.tolist(), _count_truncated(encoded))
 
 
@@ -162,7 +162,12 @@ def _read_texts(given: str | list[str | int | list[int]]) -> list[str]:
 
 
 async def _encode(
-    request: Request, batcher: TokenBatcher, texts: list[str], role: Role, truncate: bool, format: Format | None = None
+    request: Request,
+    batcher: TokenBatcher,
+    texts: list[str],
+    role: Role,
+    truncate: bool | None,
+    format: Format | None = None,
 ) -> EncodedTexts:
     """Return the vectors of texts. Raises Refusal for too many or too long ones, InputError for those without words."""
     limit = request.app.state.service.settings.max_texts
@@ -172,7 +177,7 @@ async def _encode(
         raise InputError(f"text {empty} is empty; leave it out")
     template, format = batcher.encoder.settings.template, format or batcher.encoder.search_format
     encoded = await batcher.encode(
-        [template.text(text, role) for text in texts], format=format, role=role, truncate=truncate
+        [template.text(text, role) for text in texts], format=format, role=role, truncate=truncate is not False
     )
     request.app.state.service.metrics.truncated.inc(encoded.truncated)
     return encoded

@@ -215,6 +215,12 @@ def parse(model: type[BaseModel], body: bytes) -> BaseModel:
         raise Refusal(400, f"body: {error}") from None
 
 
+def _route(scope: Scope) -> str:
+    """Return the path of a request below that of the service."""
+    path: str = scope["path"]
+    return path.removeprefix(scope["root_path"]) or "/"
+
+
 class Guard:
     """The outermost layer of the service, in front of all its addresses.
 
@@ -233,14 +239,19 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers, state, sent = Headers(scope=scope), scope.setdefault("state", {}), False
-        state["owner"] = ""
+        state["owner"], root = "", self.settings.root_path
+        scope["root_path"] = root
+        if not f"{scope['path']}/".startswith(f"{root}/"):  # the proxy took it off
+            scope["path"] = root + scope["path"]
+        if scope["method"] == "HEAD":  # the server, whose scope it stays, leaves out the body
+            scope = scope | {"method": "GET"}
 
         async def send_checked(message: Message) -> None:
             nonlocal sent
             if message["type"] == "http.response.start":
                 sent = True
                 added = MutableHeaders(scope=message)
-                public = self.gatekeeper.open or scope["path"].startswith(STATIC)
+                public = self.gatekeeper.open or _route(scope).startswith(STATIC)
                 for name, value in (HEADERS if public else HEADERS | SECRET).items():
                     added.setdefault(name, value)
             await send(message)
@@ -279,7 +290,7 @@ class Guard:
         host = found[1] if found else ""
         if host not in self._hosts and not _ADDRESS.fullmatch(host):
             raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
-        address, is_open = find_address(scope), scope["path"] in OPEN_PATHS or scope["path"].startswith(STATIC)
+        address, is_open = find_address(scope), _route(scope) in OPEN_PATHS or _route(scope).startswith(STATIC)
         authorization = "" if is_open else headers.get("authorization", "")
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         owner = scope["state"]["owner"] = self.gatekeeper.identify(authorization, cookie, address)
@@ -289,7 +300,7 @@ class Guard:
         CLIENT.set(owner if owner not in ("", EVERYONE) else f"from {address}")
         if scope["method"] not in SAFE:
             _check_origin(headers, is_known=bool(cookie and owner) and not authorization)
-        if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(CLIENT.get())):
+        if self._rates is not None and _route(scope) not in OPEN_PATHS and (wait := self._rates.take(CLIENT.get())):
             raise Refusal.wait(f"more than {self.settings.rate:g} requests a second of one client", wait)
 
     def _refuse(self, scope: Scope, headers: Headers, refusal: Refusal) -> Response:
@@ -298,13 +309,13 @@ class Guard:
             return self.answer(Request(scope), refusal)
         query = scope["query_string"].decode("latin-1")
         target = scope["path"] + (f"?{query}" if query else "")
-        return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
+        return RedirectResponse(f"{scope['root_path']}/sign-in?next={quote(target, safe='')}", 303)
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         """Return a body. All together hold at most twice the largest upload, those of one client half of it."""
         state, client, most = scope["state"], CLIENT.get(), self.settings.max_upload
-        of_path = min(self.settings.max_body, LIMITS.get(scope["path"], FORMS))
-        limit = most if scope["path"].startswith(UPLOADS) else of_path
+        of_path = min(self.settings.max_body, LIMITS.get(_route(scope), FORMS))
+        limit = most if _route(scope).startswith(UPLOADS) else of_path
         too_large = Refusal(413, f"the request is larger than {limit:g} MB")
         length, body, began = headers.get("content-length", "0"), bytearray(), time.monotonic()
         if not length.isdecimal() or int(length[:20]) > limit * MEGABYTE:

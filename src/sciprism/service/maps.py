@@ -81,7 +81,7 @@ def map_page(request: Request, library: Library, name: str) -> Response:
     """Show the map of a collection, or how far its drawing is; that of an upload lies in it, and ends with it."""
     maps, stored, path = request.app.state.maps, library["stored"], quote(name, safe="")
     folder = maps.folder / path if name in request.app.state.service.collections else stored.folder.with_name("map")
-    found = maps.find(folder, stored, library["library"], f"/library/{path}")
+    found = maps.find(folder, stored, library["library"], f"{request.scope['root_path']}/library/{path}")
     if isinstance(found, Path):
         return FileResponse(found, media_type="text/html")
     return render(request, "map_wait.html", 202, **library, progress=found)

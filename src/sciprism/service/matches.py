@@ -199,7 +199,7 @@ def solve_again(request: Request, item: FoundMatch, form: Form) -> Response:
     background = request.app.state.service.background
     if item.id not in background.progress:
         background.start(item, stay="stay" in form)
-    return RedirectResponse(f"/matching/{item.id}", 303)
+    return RedirectResponse(request.url.path.removesuffix("/solve"), 303)
 
 
 @router.get("/matching/{id}/constraints.csv")

@@ -22,6 +22,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     owner: str = request.state.owner
     shared = {
         "request": request,
+        "root": request.scope["root_path"],
         "collections": list(state.collections) if owner else [],
         "owner": "" if owner == EVERYONE else owner,
         "signed_in": bool(owner),
@@ -47,7 +48,7 @@ def start(request: Request) -> Response:
     """Lead to the collection, or list several."""
     served = request.app.state.service.collections
     if len(served) == 1:
-        return RedirectResponse(f"/library/{quote(next(iter(served)), safe='')}", 303)
+        return RedirectResponse(f"{request.scope['root_path']}/library/{quote(next(iter(served)), safe='')}", 303)
     return render(request, "start.html", sizes={name: len(served[name].open()) for name in served})
 
 
@@ -62,7 +63,7 @@ def delete_item(request: Request, form: Form, id: str) -> Response:
     """Delete what the caller has in the workspace, and lead to the page that the form names."""
     workspace, owner = find_workspace(request)
     workspace.delete(owner, id)
-    return RedirectResponse(_own_path(form.get("next", "/")), 303)
+    return RedirectResponse(_own_path(request, form.get("next", "")), 303)
 
 
 @router.get("/docs")
@@ -73,16 +74,16 @@ def docs_page(request: Request) -> Response:
 
 
 @router.get("/sign-in")
-async def sign_in_page(request: Request, next: str = "/") -> Response:
+async def sign_in_page(request: Request, next: str = "") -> Response:
     """Ask for a token."""
-    return render(request, "sign_in.html", next=_own_path(next))
+    return render(request, "sign_in.html", next=_own_path(request, next))
 
 
 @router.post("/sign-in")
 async def sign_in(request: Request, form: Form) -> Response:
     """Start a session for a token, whose cookie neither scripts nor other sites can use."""
     gatekeeper, address = request.app.state.service.gatekeeper, find_address(request.scope)
-    target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""), address)
+    target, owner = _own_path(request, form.get("next", "")), gatekeeper.find_owner(form.get("token", ""), address)
     if not owner:
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
     answer, session = RedirectResponse(target, 303), gatekeeper.start_session(owner)
@@ -95,11 +96,12 @@ async def sign_in(request: Request, form: Form) -> Response:
 async def sign_out(request: Request) -> Response:
     """End the session of this browser, and of whoever has its cookie."""
     request.app.state.service.gatekeeper.end_session(request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse("/sign-in", 303)
+    answer = RedirectResponse(f"{request.scope['root_path']}/sign-in", 303)
     answer.delete_cookie(COOKIE)
     return answer
 
 
-def _own_path(target: str) -> str:
+def _own_path(request: Request, target: str) -> str:
     """Return a path of this service, also where a link names another place."""
-    return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
+    root = f"{request.scope['root_path']}/"
+    return target if target.startswith(root) and not target.startswith(("//", "/\\")) else root

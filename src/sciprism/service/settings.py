@@ -26,6 +26,7 @@ class ServeSettings:
     token_file: Annotated[Path | None, "A file with a token a line, or NAME: TOKEN; requests must carry one."] = None
     no_auth: Annotated[bool, "Serve other computers without tokens.", "--no-auth"] = False
     allow_host: Annotated[tuple[str, ...], "A host name under which the service is reached; repeatable."] = ()
+    root_path: Annotated[str, "The path below which a proxy serves it, such as /papers."] = ""
     tagger: Annotated[tuple[Path, ...], "A tagger of `sciprism tag train`, or a vocabulary; repeatable."] = ()
     workspace: Annotated[Path | None, "The folder of uploads and decisions; else none are accepted."] = None
     quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
@@ -42,6 +43,7 @@ class ServeSettings:
         for name in ("quota", "expiry", "queue", "deadline", "max_texts", "max_body", "max_upload"):
             if not 0 < getattr(self, name) < inf:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number")
+        object.__setattr__(self, "root_path", "/".join(["", *filter(None, self.root_path.split("/"))]))
         for name in ("rate", "batch_tokens"):
             if not 0 <= (getattr(self, name) or 0) < inf:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number, or 0")

@@ -594,6 +594,7 @@ def write_page(
     else:
         raise InputError(f"{path}: {len(shown):,} papers with their titles are more than 60 MB; map fewer papers")
     data = {"title": title, "counts": _describe(drawn, len(shown)), "address": address}
+    data["root"] = address.rpartition("/library/")[0]
     packed = {"numbers": Markup(numbers), "texts": Markup(texts)}
     page = fill_page("map.html", **data, **packed) if address else fill_file("map.html", "map.js", **data, **packed)
     write_atomically(path, lambda file: file.write(page))

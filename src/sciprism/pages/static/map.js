@@ -359,7 +359,7 @@ function open(i) {
   close.setAttribute("aria-label", "Close");
   close.onclick = shut;
   const outside = /^https?:\/\//.test(data.links[i]);
-  if (outside || data.links[i].startsWith("/library/")) { // a page of the service that shows this map
+  if (outside || data.links[i].startsWith("/")) { // a page of the service that shows this map
     const anchor = make("a", data.titles[i] || "(no title)");
     Object.assign(anchor, { href: data.links[i] }, outside && { target: "_blank", rel: "noopener noreferrer" });
     title.append(anchor);
