@@ -52,7 +52,7 @@ GROUND = {
 }
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
-    "uses": 7_241,
+    "uses": 7_242,
     "papers": 5_770,
     "evaluation": 5_379,
     "prepare": 4_908,
@@ -61,7 +61,7 @@ CODE_LINES = {
     "datasets": 4_093,
     "training": 3_187,
     "store": 1_917,
-    "service": 2_487,
+    "service": 2_504,
     "index": 1_260,
     "databases": 488,
     "text": 1_137,
