@@ -33,8 +33,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput
 from sciprism.datasets.layouts.open_data import RatedReviewers
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System, EncodingInput
 from sciprism.metrics.rankings import pair_order
 from sciprism.uses.matching.assignment import (
     AssignmentProgram,

@@ -18,8 +18,7 @@ from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, merge_judgements, read_judgements
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System, EncodingInput
 from sciprism.files import create_work_folder
 from sciprism.papers.records import Paper
 from sciprism.prepare.preparation import Count, ExampleFolder, Preparation, Settings

@@ -9,7 +9,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols import label
 from sciprism.evaluation.protocols.label import LabelProtocol, NearestLabelProtocol
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers import Label, Paper
 

@@ -8,8 +8,7 @@ from sciprism.datasets.inputs import MatchInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.match import MatchProtocol
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System, EncodingInput
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 

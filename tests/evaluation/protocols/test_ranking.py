@@ -11,7 +11,7 @@ from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System
 from sciprism.evaluation.task import EvaluationContext
 
 VIEW = EvaluationContext(format="proximity")

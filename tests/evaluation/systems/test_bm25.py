@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sciprism import Paper
-from sciprism.evaluation.systems import EncodingInput, NotServedError
-from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.systems import BM25System, EncodingInput, NotServedError
 
 
 def texts(items, role="paper", fields=("title", "abstract")):

@@ -7,9 +7,12 @@ your own is a subclass of `VectorSystem` with `encode`, or of `RankingSystem` wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, Protocol, cast, runtime_checkable
@@ -67,15 +70,14 @@ class SearchTimes:
     queries: float | None
     search: float = 0.0
 
-    def per_query(self, count: int) -> float | None:
-        """Return the sum divided by the number of queries (INDUS, Table 8); None where a time is missing."""
-        if self.documents is None or self.queries is None or not count:
-            return None
-        return (self.documents + self.queries + self.search) / count
-
     def to_json(self, count: int) -> dict[str, float | str]:
-        """Return the times of `count` queries as JSON values, "cached" for those that are not known."""
-        times = asdict(self) | {"per query": self.per_query(count)}
+        """Return the times of `count` queries as JSON values, "cached" for those that are not known.
+
+        Per query: the sum divided by the number of queries (INDUS, Table 8).
+        """
+        times: dict[str, float | None] = asdict(self)
+        known = [time for time in times.values() if time is not None]
+        times["per query"] = sum(known) / count if count and len(known) == len(times) else None
         return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
 
 
@@ -185,6 +187,79 @@ class RankingSystem(System):
         if self.search_times is not None:
             self.search_times = replace(self.search_times, search=perf_counter() - began)
         return best, rows
+
+
+BM25_SETTINGS = {"k1": 1.2, "b": 0.75, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
+"""k1: saturation of term frequency; b: length normalization, 0 to 1."""
+MAX_INDEXES = 2  # indexes kept in memory, the most recently used ones
+
+
+class BM25System(RankingSystem):
+    """Rank by shared words: BM25 with Lucene's formula, without English stop words, no stemming.
+
+    A document's text is its fields (title, abstract) joined by a space; so is a paper's that is a query. A
+    word has at least two letters or digits and is lowercased. Lucene's idf is positive, so a score above 0 means a
+    shared word. Distances are ignored.
+    """
+
+    name = "bm25"
+    floor = 0.0
+
+    def __init__(self) -> None:
+        self._indexes: dict[bytes, Callable[[str], Floats]] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of its settings and the version of `bm25s`, which tokenizes and scores."""
+        settings = json.dumps([BM25_SETTINGS, version("bm25s")], sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return its settings."""
+        return {"name": self.name, **BM25_SETTINGS, "fingerprint": self.fingerprint}
+
+    def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
+        """Return the scores of all documents for each query, 0 where no word is shared.
+
+        Document frequencies and lengths are those of all documents.
+        """
+        stored, began = set(self._indexes), perf_counter()
+        index = self._index(documents)
+        seconds = perf_counter() - began if stored != set(self._indexes) else None
+        self.search_times = SearchTimes(documents=seconds, queries=0.0)
+        return map(index, queries.texts())
+
+    def _index(self, documents: EncodingInput) -> Callable[[str], Floats]:
+        texts = documents.texts()
+        digest = hashlib.sha256()
+        for text in texts:
+            content = text.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "little") + content)
+        key = digest.digest()
+        index = self._indexes.pop(key, None) or _index_words(texts)
+        self._indexes[key] = index
+        while len(self._indexes) > MAX_INDEXES:
+            del self._indexes[next(iter(self._indexes))]
+        return index
+
+
+def _index_words(texts: list[str]) -> Callable[[str], Floats]:
+    """Return a function from a query to the BM25 score of every text, (n,)."""
+    from bm25s import BM25
+    from bm25s.tokenization import Tokenizer
+
+    tokenizer = Tokenizer(stopwords="english")
+    options: dict[str, Any] = {"show_progress": False, "allow_empty": False}
+    documents = tokenizer.tokenize(texts, update_vocab=True, **options)
+    bm25 = BM25(k1=BM25_SETTINGS["k1"], b=BM25_SETTINGS["b"], method="lucene")
+    if found := any(documents):  # `bm25s` indexes nothing without a word
+        bm25.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
+
+    def score(query: str) -> Floats:
+        words = tokenizer.tokenize([query], update_vocab=False, **options)[0] if found else ()
+        return np.array(bm25.get_scores_from_ids(words) if words else np.zeros(len(texts)), np.float32)
+
+    return score
 
 
 class StatedRanks(RankingSystem):

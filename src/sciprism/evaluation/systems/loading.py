@@ -28,6 +28,7 @@ from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError, StaticModelError
 from sciprism.evaluation.systems import (
+    BM25System,
     DenseSystem,
     StatedRanks,
     System,
@@ -36,7 +37,6 @@ from sciprism.evaluation.systems import (
     display_name,
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
-from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.hub import first_line
 from sciprism.progress import Progress, show_nothing
 from sciprism.text.template import Template
