@@ -208,9 +208,8 @@ class RemoteCollection(Searchable):
             found = [self._search(Query(kind, text, vector, *rest)) for text, vector in given]
         papers = [[_read_paper(row) for row in rows] for rows in found]
         scores = np.array([[score for score, _ in rows] + [-np.inf] * (k - len(rows)) for rows in found], np.float32)
-        explaining = encoder if why else None
-        rest = {"vectors": vectors, "space": spaces[space], "distance": distance}
-        return build_rankings(queries, papers, scores, encoder=explaining, **rest)
+        made: dict[str, Any] = {"vectors": vectors, "space": spaces[space], "distance": distance}
+        return build_rankings(queries, papers, scores, encoder=encoder if why else None, **made)
 
     def _search(self, query: Query) -> list[tuple[float, str]]:
         parsed = parse_query(query.text) if query.mode == "words" else None

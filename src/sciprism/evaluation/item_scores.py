@@ -182,6 +182,9 @@ aggregates: Registry[Aggregate] = Registry("aggregate")
 
 OUTCOMES = ("true positive", "false positive", "false negative")
 NUMBERS = ("gold", "predicted")
+WEIGHTED = ("value times weight", "weight")
+OF_TWO = ("precision", "recall", "precision of the other", "recall of the other")
+SIGNED = (-1.0, 1.0)  # bounds of correlations and differences
 ROUNDING = 1e-14  # largest variance that rounding leaves of a constant, for numbers up to 1
 CONSTANT_TOLERANCE = 1e-6  # relative difference below which single-precision predictions are equal
 
@@ -266,31 +269,19 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
 aggregates.update(
     {
         "mean": Aggregate(_mean, ("value",), bounds=None),
-        "weighted-mean": Aggregate(
-            lambda columns, weights: _divide(*(weights @ columns).T), ("value times weight", "weight"), bounds=None
-        ),
+        "weighted-mean": Aggregate(lambda columns, w: _divide(*(w @ columns).T), WEIGHTED, bounds=None),
         "accuracy": Aggregate(_mean, ("right",)),
         "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
         "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True, idle_classes=True),
         "f1_micro": Aggregate(partial(_f1, average="micro"), OUTCOMES, per_class=True),
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),
-        "b3_difference": Aggregate(
-            _b3_difference, ("precision", "recall", "precision of the other", "recall of the other"), bounds=(-1.0, 1.0)
-        ),
-        "pearson": Aggregate(_pearson, NUMBERS, bounds=(-1.0, 1.0)),
-        "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=(-1.0, 1.0)),
+        "b3_difference": Aggregate(_b3_difference, OF_TWO, bounds=SIGNED),
+        "pearson": Aggregate(_pearson, NUMBERS, bounds=SIGNED),
+        "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=SIGNED),
         "r2": Aggregate(_r2, NUMBERS, bounds=(-math.inf, math.inf)),
-        "kendall_tau": Aggregate(
-            lambda columns, weights: weighted_kendall_tau(columns[:, 0], columns[:, 1], weights),
-            NUMBERS,
-            bounds=(-1.0, 1.0),
-        ),
-        "spearman": Aggregate(
-            lambda columns, weights: weighted_spearman(columns[:, 0], columns[:, 1], weights),
-            NUMBERS,
-            bounds=(-1.0, 1.0),
-        ),
+        "kendall_tau": Aggregate(lambda c, w: weighted_kendall_tau(c[:, 0], c[:, 1], w), NUMBERS, bounds=SIGNED),
+        "spearman": Aggregate(lambda c, w: weighted_spearman(c[:, 0], c[:, 1], w), NUMBERS, bounds=SIGNED),
     }
 )
 

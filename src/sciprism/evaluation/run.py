@@ -208,7 +208,6 @@ class TaskData:
     def __init__(self, task: Task, folder: Path | None) -> None:
         self.task = task
         self.data_root = DataRoot(folder)  # one each: a result names the files that its own task read
-        self._uninformative: Mapping[str, str] | None = None
 
     def read(self) -> Any:
         """Return the protocol's input, or raise again the error of the first attempt."""
@@ -225,11 +224,13 @@ class TaskData:
         except (KeyError, TypeError, AttributeError) as error:
             return InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
 
+    @cached_property
+    def _uninformative(self) -> Mapping[str, str]:
+        custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
+        return explain_uninformative(self.read(), self.task.protocol) if custom else {}
+
     def explain_uninformative(self) -> Mapping[str, str]:
         """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
-        if self._uninformative is None:
-            custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
-            self._uninformative = explain_uninformative(self.read(), self.task.protocol) if custom else {}
         if len(self._uninformative) == len(self.task.protocol.metrics):
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._uninformative.items())
             raise InputError(f"the data cannot tell systems apart: {reasons}")

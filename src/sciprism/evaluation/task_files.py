@@ -57,7 +57,7 @@ def read_suite(path: str | Path) -> Suite:
     declaration with their checksums. Raises InputError with file, task and key.
     """
     path = Path(path)
-    document = _read_toml(path)
+    document = read_toml(path)
     rows = document.get("task")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: no tasks; each begins with a line [[task]]")
@@ -78,7 +78,8 @@ def read_suite(path: str | Path) -> Suite:
     )
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a file. InputError where there is none, or it is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -97,7 +98,7 @@ def _fill_in(path: Path, document: Mapping[str, Any], row: Mapping[str, Any]) ->
         if Path(suite).name != suite:
             raise InputError(f"{path}: like = {model!r} names a file of another folder; copy it next to this one")
         other = path.with_name(f"{suite}.toml")
-        document = _read_toml(other)
+        document = read_toml(other)
         tasks = {task["name"]: task for task in document.get("task", ())}
         _check_choice(name, tasks, "task to be like", str(other))
         base = _fill_in(other, document, tasks[name])

@@ -330,13 +330,11 @@ def read_paper(path: Path) -> Reproduction:
 
 def _read_model(key: str, model: Values, templates: Mapping[str, Values]) -> TableModel:
     values = _fill_in(model, templates)
+    template = values.get("obtain", "")
     changes = "".join(f" --set {quote(change)}" for change in values.get("changes", ()))
-    obtain = values.get("obtain", "").format(**{"default": "", **values, "key": key, "changes": changes})
-    declared = {field.name for field in fields(TableModel)}
-    unused = [name for name in {*values} - declared if f"{{{name}}}" not in values.get("obtain", "")]
-    if unused:
-        raise InputError(f"model {key}: unknown key {unused[0]!r}")
-    return _check(TableModel, {name: value for name, value in values.items() if name in declared} | {"obtain": obtain})
+    obtain = template.format(**{"default": "", **values, "key": key, "changes": changes})
+    used = {name for name in {*values} - {item.name for item in fields(TableModel)} if f"{{{name}}}" in template}
+    return _check(TableModel, {name: value for name, value in values.items() if name not in used} | {"obtain": obtain})
 
 
 def _fill_in(values: Values, templates: Mapping[str, Values]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -29,6 +28,7 @@ from sciprism.evaluation.run import (
 from sciprism.evaluation.systems import DenseSystem, System, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
 from sciprism.evaluation.task import Published, Task
+from sciprism.evaluation.task_files import read_toml
 from sciprism.formats import Format, Role
 from sciprism.reproduce.estimates import (
     Estimate,
@@ -120,12 +120,8 @@ def read_model_names(words: Iterable[str], models: Mapping[str, TableModel]) -> 
 
 
 def _read_model_file(path: Path) -> dict[str, list[str]]:
-    try:
-        rows = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"the file of models {path}: {error}") from None
     names_by_key = {}
-    for key, value in rows.items():
+    for key, value in read_toml(path).items():
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise InputError(f"{path}, {key}: expected a model's name or a list of them, got {value!r:.60}")

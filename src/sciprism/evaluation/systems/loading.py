@@ -238,7 +238,7 @@ class StaticEncoder(TemplateEncoder):
     @property
     def dim(self) -> int:
         """Return the width of the vectors."""
-        return min(self._kept or self._table.shape[1], self._table.shape[1])
+        return int(min(self._kept or self._table.shape[1], self._table.shape[1]))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -170,7 +170,7 @@ def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: in
     return scores
 
 
-def mean_of_best(similarities: Doubles, best: int) -> Doubles:
+def mean_of_best(similarities: Doubles | Floats, best: int) -> Doubles:
     """Return the mean of each row's `best` highest values, or of all if there are fewer. (n, p) -> (n,)."""
     if similarities.shape[1] > best:
         similarities = np.partition(similarities, -best, axis=1)[:, -best:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ COMPATIBILITY_RIDGE = (10.0, 10.0)  # penalties of the map to label vectors: on 
 PRIOR_MATCHES = 2.0  # matches that a label's own rate needs to weigh as much as the rate of all labels
 
 
-Tags = csr_array
+Tags: TypeAlias = csr_array
 """Which labels each paper has: ones (n, labels), the labels of a paper ascending."""
 
 
