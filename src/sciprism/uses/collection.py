@@ -69,10 +69,9 @@ def find_encoder(model: Encoder | EncoderProtocol | str, collections: Sequence[S
 
     if isinstance(model, str):
         return load_encoder(collections[0], model) if collections else Encoder.load(model or None)
-    encoder = cast("Encoder", model)
     for stored in collections[:1]:
-        stored.check_encoder(encoder)
-    return encoder
+        stored.check_encoder(cast("Encoder", model))
+    return cast("Encoder", model)
 
 
 def check_same_space(collections: Sequence[StoredCollection]) -> None:

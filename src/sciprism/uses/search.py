@@ -467,9 +467,6 @@ def _rank(
 ) -> list[Ranking]:
     """Return the rankings of scores and rows (m, k), with reasons where there is an encoder."""
     scores, rows = best
-    made_by: dict[str, Any] = {
-        "space": collection.manifest.spaces[space],
-        "distance": collection.manifest.encoder.distance,
-    }
-    papers = read_papers(collection, rows)
+    manifest, papers = collection.manifest, read_papers(collection, rows)
+    made_by: dict[str, Any] = {"space": manifest.spaces[space], "distance": manifest.encoder.distance}
     return build_rankings(queries, papers, scores, encoder=encoder, vectors=vectors, **made_by)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +82,7 @@ class PairFeatures:
     language guessed from its text is English or unknown (papers,). journals: of papers, by their ids.
     """
 
-    _lesser: Any = staticmethod(np.minimum)  # of two counts
+    _lesser: Callable[..., Floats] = staticmethod(np.minimum)  # of two counts
     _uncited = np.nan  # self-citation where one side's references are unknown
 
     def __init__(

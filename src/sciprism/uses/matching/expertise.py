@@ -129,7 +129,7 @@ class ExpertiseScorer:
         best, percentile = self._scoring
         for number, profile in enumerate(self.profiles):
             if len(profile.rows):
-                part = self._multiply(profile.rows, slice(None)) * profile.weights
+                part: Any = self._multiply(profile.rows, slice(None)) * profile.weights
                 scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
             progress("scoring", "reviewers", number + 1, len(self.profiles))
         return scores.T
@@ -170,7 +170,7 @@ def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: in
     return scores
 
 
-def mean_of_best(similarities: Doubles | Floats, best: int) -> Doubles:
+def mean_of_best(similarities: Doubles, best: int) -> Doubles:
     """Return the mean of each row's `best` highest values, or of all if there are fewer. (n, p) -> (n,)."""
     if similarities.shape[1] > best:
         similarities = np.partition(similarities, -best, axis=1)[:, -best:]
