@@ -210,7 +210,7 @@ def callback(
 ) -> None:
     """Print the version where it is asked for, and note the options of all commands."""
     for variable, value in ((AS_JSON, json), (DEVICE, device), (DATA, data)):
-        ctx.call_on_close(partial(variable.reset, variable.set(value)))
+        ctx.call_on_close(partial(variable.reset, variable.set(value)))  # type: ignore[arg-type]
     if show:
         from importlib.metadata import version
 

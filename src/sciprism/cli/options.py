@@ -198,7 +198,7 @@ class IdentifiedReading(TableReading):
     def build(self) -> ReadOptions:
         """Return the options of a reader."""
         more = {"id_prefix": self.id_prefix, "ids_per_file": self.ids_per_file, "encoding": self.encoding}
-        return replace(Reading.build(self), **more)
+        return replace(Reading.build(self), **more)  # type: ignore[arg-type]
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:

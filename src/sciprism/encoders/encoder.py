@@ -138,7 +138,7 @@ class Encoder:
         device: str | None = None,
     ) -> Self:
         """Load a model by name: the same as `Encoder(name)`."""
-        changes = {"pooling": pooling, "max_length": max_length, "truncate_dim": truncate_dim}
+        changes: dict[str, Any] = {"pooling": pooling, "max_length": max_length, "truncate_dim": truncate_dim}
         return cls(name, **changes, precision=precision, device=device)
 
     @classmethod

@@ -370,7 +370,8 @@ class Guard:
                 await send(message)
                 timer.reschedule(loop.time() + seconds)  # a long answer goes on while it is read
 
-            gone, work = loop.create_task(wait_until_gone()), loop.create_task(self.app(scope, replay, send_in_time))
+            gone = loop.create_task(wait_until_gone())
+            work = asyncio.ensure_future(self.app(scope, replay, send_in_time))
             try:
                 await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if work.done():

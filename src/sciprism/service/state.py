@@ -43,9 +43,8 @@ class ServiceState:
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.background = Background()
-        self.workspace = settings.workspace and Workspace(
-            settings.workspace, quota=settings.quota, expiry=settings.expiry
-        )
+        place = settings.workspace
+        self.workspace = Workspace(place, quota=settings.quota, expiry=settings.expiry) if place else None
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._turns = Turns(SHARE)
         self._loop: asyncio.AbstractEventLoop | None = None
