@@ -65,7 +65,7 @@ CODE_LINES = {
     "index": 1_260,
     "databases": 487,
     "text": 1_137,
-    "reproduce": 981,
+    "reproduce": 980,
     "probes": 775,
     "top modules": 720,
     "metrics": 332,
