@@ -126,7 +126,7 @@ register_suite(Suite(name="toy", tasks=(task,)))
 import re
 from sciprism.papers import Paper
 from sciprism.papers.readers.registry import paper_readers
-@paper_readers.reader("toy", "Toys", (".toy",), patterns=(re.compile(r"\\Atoy papers"),))
+@paper_readers.reader("toy", about="Toys", suffixes=".toy", patterns=[r"\\Atoy papers"])
 def read_toy(file, options):
     """Yield one title a line."""
     for line, text in file.lines():
@@ -138,7 +138,7 @@ import re
 from sciprism.papers import Label
 from sciprism.papers.readers.registry import label_readers
 from toys.reader import read_toy
-@label_readers.reader("toy", "Toys", (".toy",), patterns=(re.compile(r"\\Atoy papers"),))
+@label_readers.reader("toy", about="Toys", suffixes=".toy", patterns=[r"\\Atoy papers"])
 def read_toy_labels(file, options):
     """Yield one name a line."""
     for paper in read_toy(file, options):

@@ -30,7 +30,6 @@ _TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?\Z")  # at the end of 
 # At the start of a line this opens an entry even if the one before it is not closed.
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*[{(][^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
 _COMMENT = re.compile(r"\s*@\s*comment\s*\{", re.IGNORECASE)
-_RECOGNIZED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
 _MARKS = {mark: re.compile(rf'(?<!\\)[{{}}"{mark}]') for mark in ',#}")'}
 _CLOSING = {"{": "}", "(": ")", '"': '"'}
@@ -43,7 +42,7 @@ _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
-@paper_readers.reader("bibtex", "BibTeX and BibLaTeX", (".bib", ".bibtex", ".biblatex"), patterns=(_RECOGNIZED,))
+@paper_readers.reader("bibtex")
 def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield the entries that are papers; an unclosed one is a BadRecord, and those after it are still read.
 

@@ -32,12 +32,6 @@ from sciprism.papers.paper_rows import RecordRows, build_listed_paper
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.records import Deletion, Paper
 
-_MARK = re.compile(
-    r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
-    r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
-    r'|"message-type"\s*:\s*"work'
-)
-_ZOTERO = registry.without(r'"itemType"\s*:')  # whose replies may hold CSL too
 _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: the address of the item
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
@@ -50,13 +44,7 @@ _NAME_KEYS = (
 _TITLES, _DATES = (rows.FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
 
 
-@registry.paper_readers.json_objects(
-    "csl_json",
-    "CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and replies of Crossref's API",
-    (_MARK, _ZOTERO),
-    suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
-    layout=rows.JsonLayout(containers=("message",)),
-)
+@registry.paper_readers.json_objects("csl_json")
 def _build_csl_paper(row: rows.JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = rows.get_first(row, "author", "editor"), rows.get_first(row, "keyword", "categories")
@@ -141,16 +129,10 @@ def _parse_year(value: Any) -> int | None:
     )
 
 
-_DATACITE_KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|publicationYear|descriptions)"\s*:'))
 _ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
 
 
-@registry.paper_readers.json_objects(
-    "datacite",
-    "DataCite's metadata: replies of its API, and DataCite JSON of doi.org",
-    _DATACITE_KEYS,
-    layout=rows.JsonLayout(("data",)),
-)
+@registry.paper_readers.json_objects("datacite")
 def _build_datacite_paper(answer: rows.JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
@@ -182,18 +164,7 @@ def _name_creator(person: Any) -> str:
     return name if rows.get_path(person, "nameType") == "Organizational" else reorder_name(name)
 
 
-_EUROPE_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
-_EUROPE_REPLY = rows.JsonLayout(
-    ("result", "citation", "reference"), containers=("resultList", "citationList", "referenceList")
-)
-
-
-@registry.paper_readers.json_objects(
-    "europe_pmc",
-    "Europe PMC: replies of its API about a search, citations or references",
-    (_EUROPE_KEYS,),
-    layout=_EUROPE_REPLY,
-)
+@registry.paper_readers.json_objects("europe_pmc")
 def _build_europe_paper(row: rows.JsonObject) -> Paper:
     medical = rows.first_text(row.get("source")) == "MED"
     people = rows.get_path(row, "authorList", "author")
@@ -206,15 +177,9 @@ def _build_europe_paper(row: rows.JsonObject) -> Paper:
     )
 
 
-_S2_KEYS = re.compile(
-    r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper'
-    r'|recommendedpapers)"\s*:',
-    re.IGNORECASE,
-)
 _S2_SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "pmcid", "mag": "mag"}
 _HASH = re.compile("[0-9a-f]{40}")
 _WRAPPERS = ("citedPaper", "citingPaper", "paper")  # of the papers in replies about citations and snippets
-_S2_REPLY = rows.JsonLayout(("data", "results", "items", "recommendedPapers", "papers"))
 
 
 def _find_s2_omission(answer: Any) -> str:
@@ -223,13 +188,7 @@ def _find_s2_omission(answer: Any) -> str:
     return "unknown id" if is_unknown else ""
 
 
-@registry.paper_readers.json_objects(
-    "semantic_scholar",
-    "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
-    (_S2_KEYS,),
-    layout=_S2_REPLY,
-    find_omission=_find_s2_omission,
-)
+@registry.paper_readers.json_objects("semantic_scholar", find_omission=_find_s2_omission)
 def _build_s2_paper(answer: rows.JsonObject) -> Paper:
     answer = nest_columns(answer)
     inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
@@ -258,12 +217,7 @@ def _build_s2_paper(answer: rows.JsonObject) -> Paper:
     )
 
 
-@registry.paper_readers.reader(
-    "specter",
-    "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
-    (".json",),
-    patterns=(registry.STARTS_JSON, re.compile(registry.KEYED_RECORDS)),
-)
+@registry.paper_readers.reader("specter")
 def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each member; numbers among its authors are no names."""
     builder = RecordRows(file, exact=True)
@@ -356,9 +310,6 @@ def _shorten(address: Any) -> Any:
 
 @registry.paper_readers.reader(
     "openalex",
-    "OpenAlex works: pages of the API, or one work a line as in the snapshot",
-    registry.JSON_SUFFIXES,
-    # a key of works, or the header of merged ids
     check=lambda head: bool(_MERGED.match(head) or (registry.STARTS_JSON.match(head) and _WORK.search(head))),
     build=_build_openalex_paper,
 )
@@ -382,13 +333,6 @@ def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
         yield BadRecord(number, file.record_line, fault) if work is None else Deletion(work[1].upper())
 
 
-# Archives of reviewers' papers hold only id and content.
-_OPENREVIEW_KEYS = (
-    re.compile(r'"content"\s*:\s*\{'),
-    re.compile(r'"(?:invitations?|tcdate|forum)"\s*:|"content"\s*:\s*\{\s*"(?:title|abstract)"\s*:'),
-)
-
-
 def _find_openreview_omission(note: Any) -> str:
     if not isinstance(note, dict):
         return ""
@@ -398,13 +342,7 @@ def _find_openreview_omission(note: Any) -> str:
     return "reply" if is_reply else ""
 
 
-@registry.paper_readers.json_objects(
-    "openreview",
-    "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
-    _OPENREVIEW_KEYS,
-    layout=rows.JsonLayout(("notes",)),
-    find_omission=_find_openreview_omission,
-)
+@registry.paper_readers.json_objects("openreview", find_omission=_find_openreview_omission)
 def _build_openreview_paper(note: rows.JsonObject) -> Paper:
     content = note.get("content")
     if not isinstance(content, dict):

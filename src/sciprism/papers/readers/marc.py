@@ -32,9 +32,7 @@ _AUTHOR = re.compile(r"\b(?:author|aut|creator|cre|dissertant|dis)\b", re.IGNORE
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/)?10\.\d{4}")
 
 
-@paper_readers.reader(
-    "marcxml", "MARCXML of library catalogues", (".marcxml", ".xml"), patterns=(re.compile(f"<[^<>]*{_NAMESPACE}"),)
-)
+@paper_readers.reader("marcxml")
 def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every record of a collection, or of replies of SRU and OAI; a fault of the file is one BadRecord."""
     for number, record in enumerate(read_xml_records(file, (f"{{{_NAMESPACE}}}record",)), 1):
@@ -46,9 +44,7 @@ def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
         yield build_record(_build_paper, rows, number, file)
 
 
-@paper_readers.reader(
-    "marc", "MARC 21 of library catalogues (ISO 2709)", (".mrc", ".marc"), check=lambda head: bool(_LEADER.match(head))
-)
+@paper_readers.reader("marc", check=lambda head: bool(_LEADER.match(head)))
 def read_marc(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every record; text that is UTF-8 is read so, whatever its leader says. MissingExtraError without pymarc."""
     with import_extra("marc", "reading MARC (not MARCXML)"):

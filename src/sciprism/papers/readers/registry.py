@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -16,9 +18,8 @@ Record = TypeVar("Record")
 Read = Callable[[InputFile, ReadOptions], Iterator[Record | Deletion | BadRecord]]
 Build = Callable[[JsonObject], Record | Deletion]
 
-KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
-"""Pattern of the head of one object, id -> record with a title or an abstract."""
-JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_FORMATS: dict[str, Any] = tomllib.loads((files(__package__) / "formats.toml").read_text(encoding="utf-8"))
+JSON_SUFFIXES = ".jsonl .json .ndjson"
 STARTS_JSON = re.compile(r"\A\s*[{\[]")
 
 
@@ -27,79 +28,88 @@ class FileFormat(Generic[Record]):
     """A file format, in `paper_readers` or `label_readers` under its name.
 
     about: whose files they are, for the reference. suffixes: of their names, without .gz. read: yields every record in
-    file order, the unusable ones as BadRecord; never raises for content. patterns, check: the head of such a file, its
-    first few thousand characters, has all patterns and passes the check. reads_parts: `read` reads the part that
-    `InputFile.part` names. build: of a format of JSON objects, makes the record of one; its ValueError says what is
-    wrong with the object.
+    file order, the unusable ones as BadRecord; never raises for content. patterns, absent, check: the head of such a
+    file, its first few thousand characters, has all patterns, not the absent one, and passes the check. reads_parts:
+    `read` reads the part that `InputFile.part` names. build: of a format of JSON objects, makes the record of one; its
+    ValueError says what is wrong with the object.
     """
 
     about: str
     suffixes: tuple[str, ...]
     read: Read[Record]
     patterns: tuple[re.Pattern[str], ...] = ()
+    absent: re.Pattern[str] | None = None
     check: Callable[[str], bool] | None = None
     reads_parts: bool = False
     build: Build[Record] | None = None
 
     def recognizes(self, head: str) -> bool:
         """Say whether the head of a file looks like this format."""
-        return all(pattern.search(head) for pattern in self.patterns) and (self.check is None or self.check(head))
+        has_all = all(pattern.search(head) for pattern in self.patterns)
+        return has_all and not (self.absent and self.absent.search(head)) and (not self.check or self.check(head))
 
 
 class FormatRegistry(Registry[FileFormat[Record]]):
-    """File formats by name; its decorators register the function that reads a format, with what recognizes it."""
+    """File formats by name; its decorators register the function that reads a format.
+
+    formats: name -> what recognizes it, as in `formats.toml`; a decorator may state that too, under the same keys.
+    """
+
+    def __init__(self, kind: str, formats: Mapping[str, Mapping[str, Any]]) -> None:
+        super().__init__(kind)
+        self._formats = formats
 
     def reader(
         self,
         name: str,
-        about: str,
-        suffixes: tuple[str, ...],
         *,
-        patterns: tuple[re.Pattern[str], ...] = (),
         check: Callable[[str], bool] | None = None,
-        reads_parts: bool = False,
         build: Build[Record] | None = None,
+        **more: Any,
     ) -> Callable[[Read[Record]], Read[Record]]:
-        """Register a function that yields the records of a file; the arguments are those of `FileFormat`."""
+        """Register a function that yields the records of a file."""
+        row = {**self._formats.get(name, {}), **more}
+        is_json, absent = row.get("json", False), row.get("absent")
 
         def register(read: Read[Record]) -> Read[Record]:
-            self.register(name)(FileFormat(about, suffixes, read, patterns, check, reads_parts, build))
+            format = FileFormat(
+                about=row["about"],
+                suffixes=tuple(row.get("suffixes", JSON_SUFFIXES).split()),
+                read=read,
+                patterns=(*[STARTS_JSON] * is_json, *map(re.compile, row.get("patterns", ()))),
+                absent=re.compile(absent) if absent else None,
+                check=check,
+                reads_parts=row.get("reads_parts", False),
+                build=build,
+            )
+            self.register(name)(format)
             return read
 
         return register
 
     def json_objects(
-        self,
-        name: str,
-        about: str,
-        patterns: tuple[re.Pattern[str], ...],
-        *,
-        suffixes: tuple[str, ...] = JSON_SUFFIXES,
-        layout: JsonLayout = ANY_LAYOUT,
-        find_omission: Callable[[Any], str] | None = None,
+        self, name: str, *, find_omission: Callable[[Any], str] | None = None, **more: Any
     ) -> Callable[[Build[Record]], Build[Record]]:
         """Register a function that makes a record of a JSON object.
 
         find_omission: says what a value is that is no record ("reply"), else ""; such values are counted.
         """
+        row = {"json": True, **self._formats.get(name, {}), **more}
+        keys = tuple(row["list_keys"].split()) if "list_keys" in row else ANY_LAYOUT.list_keys
+        layout = JsonLayout(keys, containers=tuple(row.get("containers", "").split()))
 
         def register(build: Build[Record]) -> Build[Record]:
             def read(file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
                 return read_objects(file, build, layout, find_omission)
 
-            self.register(name)(FileFormat(about, suffixes, read, (STARTS_JSON, *patterns), build=build))
+            self.reader(name, build=build, **row)(read)
             return build
 
         return register
 
 
-paper_readers: FormatRegistry[Paper] = FormatRegistry("paper reader")
-label_readers: FormatRegistry[Label] = FormatRegistry("label reader")
-
-
-def without(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of texts in which another does not occur."""
-    return re.compile(rf"\A(?![\s\S]*?(?:{pattern}))")
+paper_readers: FormatRegistry[Paper] = FormatRegistry("paper reader", _FORMATS["papers"])
+label_readers: FormatRegistry[Label] = FormatRegistry("label reader", _FORMATS["labels"])
 
 
 def read_objects(

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 Records = Iterator[Paper | Deletion | BadRecord]
 _SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
 _ZIP = b"PK\x03\x04"
-_WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
 _MAX_HEADER_ROW = 10
 _MIN_BYTES, _MAX_BYTES = 1 << 24, 1 << 32
 _CELL_BYTES = 64  # of memory, at most, when a workbook is opened
@@ -70,16 +69,6 @@ except Exception:  # the reader says what is wrong
     print(0)
 """
 _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, which has a reader
-_ID = re.compile(r'"(?:id|paper_?id|corpus_id|pid|bibcode|pmid|pubmed_id|doi|arxiv_id|lens_id)"\s*:', re.IGNORECASE)
-_TEXT = re.compile(r'"(?:title|abstract|text)"\s*:', re.IGNORECASE)
-_BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
-_OTHER_FORMATS = registry.without(
-    r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
-    r"|authors_parsed|update_date|container-title|issued|invitations?|tcdate|itemType|message-type|recommendedPapers"
-    r'|authorString|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
-    r'|"id"\s*:\s*"https://openalex\.org/W'
-    rf"|{registry.KEYED_RECORDS}"
-)
 _JSON_LAYOUT = rows.JsonLayout(
     ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
     containers=("response", "result", "hits"),
@@ -89,10 +78,7 @@ _MAGIC = "PAR1"
 
 
 @registry.paper_readers.reader(
-    "tables",
-    "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
-    (".csv", ".tsv", ".tab"),
-    check=lambda head: rows.is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head),
+    "tables", check=lambda head: rows.is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head)
 )
 def read_table(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
@@ -131,13 +117,7 @@ def _find_row_builder(
     return table_row_builder(headers, columns, sample)
 
 
-@registry.paper_readers.reader(
-    "excel",
-    "Excel and OpenDocument workbooks: the first sheet with a title column, or the one of `FILE.xlsx#SHEET`",
-    (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
-    patterns=(_WORKBOOK,),
-    reads_parts=True,
-)
+@registry.paper_readers.reader("excel")
 def read_workbook(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row of a sheet, all of which is in memory; columns are found as in other tables.
 
@@ -217,29 +197,14 @@ def _text(cell: Any) -> str:
     return str(cell).strip()
 
 
-@registry.paper_readers.reader(
-    "jsonl",
-    "Papers as `Paper.to_json` writes them, and JSON whose keys are named as the columns of tables",
-    registry.JSON_SUFFIXES,
-    patterns=(registry.STARTS_JSON, _ID, _TEXT, _OTHER_FORMATS),
-)
-@registry.paper_readers.reader(
-    "beir",
-    "The `corpus.jsonl` of a retrieval test collection in BEIR's layout",
-    registry.JSON_SUFFIXES,
-    patterns=(registry.STARTS_JSON, *_BEIR),
-)
+@registry.paper_readers.reader("jsonl")
+@registry.paper_readers.reader("beir")
 def read_json_papers(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each object; its keys may be the headers of any table of papers."""
     return registry.read_objects(file, RecordRows(file, exact=True).build, _JSON_LAYOUT)
 
 
-@registry.paper_readers.reader(
-    "parquet",
-    "Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
-    (".parquet",),
-    patterns=(re.compile(rf"\A{_MAGIC}"),),
-)
+@registry.paper_readers.reader("parquet")
 def read_parquet(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row; the names of the columns say which format the rows have.
 

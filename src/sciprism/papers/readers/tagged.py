@@ -137,7 +137,7 @@ def _is_ris(head: str) -> bool:
     return bool(_RIS_TYPE.search(head) or (len(_RIS_FIELD.findall(head)) > 1 and not _CITATION.search(head)))
 
 
-@paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
+@paper_readers.reader("ris", check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; lines outside of records are counted."""
     # EndNote writes one keyword a line under one tag.
@@ -216,13 +216,7 @@ _CITATION = re.compile(
 _ERIC_LINE = re.compile(r"(?P<tag>[A-Z]{2,4}) {0,2}-(?: (?P<value>.*))?$")
 
 
-@paper_readers.reader(
-    "nbib",
-    'MEDLINE text, as PubMed (`.nbib`, and `.txt` for the format "PubMed") and ERIC save citations',
-    (".nbib", ".medline"),
-    patterns=(_CITATION,),
-    check=lambda head: not _RIS_TYPE.search(head),
-)
+@paper_readers.reader("nbib", check=lambda head: bool(_CITATION.search(head) and not _RIS_TYPE.search(head)))
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next, of ERIC from each OWN; the id is the PMID, or ERIC's number.
 
@@ -259,16 +253,10 @@ _WOS_LINE = re.compile(
     r"(?P<tag>(?:ER|EF)(?=\s*$)|PT(?= [A-Z]\s*$)|VR(?= \d)|FN(?= (?:Clarivate|Thomson|ISI|Web of))"
     r"|(?!ER|EF|PT|VR|FN)[A-Z][A-Z0-9])(?: (?P<value>.*))?$"
 )
-_WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
 _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
 
-@paper_readers.reader(
-    "web_of_science",
-    "Web of Science plain text (`savedrecs.txt`, `.ciw`): lines of a tag of two letters, from PT to ER",
-    (".ciw", ".isi"),
-    patterns=(_WOS_START,),
-)
+@paper_readers.reader("web_of_science")
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
     match, tags = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _WOS_NAMES
@@ -293,12 +281,7 @@ def _build_wos_paper(fields: TaggedFields) -> Paper:
     )
 
 
-_XML = re.compile(r"<xml\b[^>]*>\s*<records\b|<records>\s*<record>\s*<(?:database|source-app|rec-number|ref-type)\b")
-
-
-@paper_readers.reader(
-    "endnote_xml", "EndNote XML, as EndNote, Zotero, Mendeley and others write it", (".xml",), patterns=(_XML,)
-)
+@paper_readers.reader("endnote_xml")
 def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every record of an XML file, whose text is in elements `style`; a fault of the file is one BadRecord."""
     for record in read_xml_records(file, ("record",)):
@@ -345,10 +328,7 @@ _ENW_TITLES, _ENW_LINES, _ENW_PARAGRAPHS = ("T", "!", "B"), ("A", "E", "Y", "K")
 
 
 @paper_readers.reader(
-    "enw",
-    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
-    (".enw", ".refer"),
-    check=lambda head: _ENW_TYPE.search(head) is not None or len(set(_ENW_FIELD.findall(head))) > 2,
+    "enw", check=lambda head: _ENW_TYPE.search(head) is not None or len(set(_ENW_FIELD.findall(head))) > 2
 )
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 (in some files from each %T) to the next; without %0, records end at empty lines."""

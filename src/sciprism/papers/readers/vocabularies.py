@@ -23,29 +23,22 @@ from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, import_extra
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import build_record, label_readers, paper_readers, read_objects, without
+from sciprism.papers.readers.registry import build_record, label_readers, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
-_OWN_KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
-_MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
 _TEXTS = ("name", "synonyms", "definition")  # fields whose columns may name a language
 _OF_LANGUAGE = re.compile(
     r"(.*?[^\s_@.:(-])[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8}){0,3})\)?", re.IGNORECASE
 )
 _PREFIX = re.compile(r"(?:skos|rdfs|dct|dcterms):", re.IGNORECASE)
-_URI = r"(?:<[^<>\s]+>|\w+://\S+|urn:\S+)"
-_ANNIF = re.compile(rf"\A(?:\s*{_URI}[^\S\n]*\n)*\s*{_URI}\t(?!\s*<)[^\t\n]+(?:\t[^\t\n]*)?(?:\n|\Z)", re.IGNORECASE)
-_MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
 _DEPTH = re.compile(r"\d{1,2}")
 
 
-@label_readers.json_objects(
-    "jsonl", "Labels as `Label.to_json` writes them, and others", (*_OWN_KEYS, without(_MICOL.pattern))
-)
+@label_readers.json_objects("jsonl")
 def _build_label(row: rows.JsonObject) -> Label:
     columns, values = rows.guess_columns([*row], rows.FIELD_NAMES["labels"]), [*row.values()]
     filled = {field: [values[number] for number in numbers if values[number]] for field, numbers in columns.items()}
@@ -54,7 +47,7 @@ def _build_label(row: rows.JsonObject) -> Label:
     return Label.from_json({**found, "id": found.get("id") or row.get("label"), **lists})
 
 
-@label_readers.json_objects("micol", "Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL))
+@label_readers.json_objects("micol")
 def _build_micol_label(row: rows.JsonObject) -> Label:
     """Build the label of an object whose first name is the label's."""
     names = rows.list_texts(row.get("name"))
@@ -86,12 +79,7 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     return columns
 
 
-@label_readers.reader(
-    "tables",
-    "Vocabularies as tables with a header line: CSV or TSV, one label in each row; columns may be of languages",
-    (".csv", ".tsv", ".tab"),
-    check=lambda head: rows.is_table(head, _list_columns, "name"),
-)
+@label_readers.reader("tables", check=lambda head: rows.is_table(head, _list_columns, "name"))
 def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield one label from each row; in a table without ids the names are the ids.
 
@@ -145,12 +133,7 @@ def _build_table_label(cells: Sequence[str], columns: Columns, language: str, ot
     )
 
 
-@label_readers.reader(
-    "annif",
-    "Annif's vocabularies: URI, label and a notation if there is one, tab-separated, no header",
-    (".tsv", ".txt"),
-    patterns=(_ANNIF,),
-)
+@label_readers.reader("annif")
 def read_annif(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield the label of every line that has one; a URI alone is a deprecated label, which is counted."""
     deprecated = 0
@@ -188,12 +171,7 @@ def bare_uri(text: str) -> str:
     return text[1:-1].strip() if text.startswith("<") and text.endswith(">") else text
 
 
-@label_readers.reader(
-    "maple",
-    "Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, tab-separated, no header",
-    (".txt",),
-    patterns=(_MAPLE,),
-)
+@label_readers.reader("maple")
 def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield the label of every line that is not empty.
 
@@ -216,16 +194,10 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
 # ---- MeSH ----
 
 
-_MESH = re.compile(r"<DescriptorRecord(Set)?\b")
 _TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d{3})*")
 
 
-@label_readers.reader(
-    "mesh",
-    "MeSH descriptors in the XML of the National Library of Medicine (`desc2024.xml`)",
-    (".xml",),
-    patterns=(_MESH,),
-)
+@label_readers.reader("mesh")
 def read_mesh(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield every descriptor: entry terms are synonyms, scope notes definitions, tree numbers codes.
 
@@ -300,7 +272,6 @@ def describe_other_languages(counts: Mapping[str, int], wanted: str) -> Iterator
         yield f"{names} in another language than {wanted}: {', '.join(listed)}"
 
 
-_RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^[^\S\n]*@?prefix\s+skos:", re.IGNORECASE | re.MULTILINE)
 _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
 _BASE = "http://relative.invalid/"  # rdflib would put the working folder before relative IRIs
 _JSON = re.compile(r"\s*(\{|\[\s*[{\]])")
@@ -310,12 +281,7 @@ _ISO_KINDS = ("Generic", "Instantial", "Partitive")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 
 
-@label_readers.reader(
-    "skos",
-    "SKOS vocabularies in RDF/XML, Turtle, N-Triples or JSON-LD",
-    (".rdf", ".ttl", ".nt", ".n3", ".jsonld", ".trig", ".nq", ".skos", ".xml", ".owl"),
-    patterns=(_RDF,),
-)
+@label_readers.reader("skos")
 def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield every skos:Concept that has a name, before the first fault of the file; needs rdflib."""
     with import_extra("labels", f"reading the vocabulary {file.path}"):
@@ -588,12 +554,7 @@ def is_annif_object(text: str) -> bool:
     return isinstance(value, dict) and value.keys() <= _ANNIF_KEYS and bool(value.keys() & {"text", "metadata"})
 
 
-@paper_readers.reader(
-    "annif",
-    "Annif's corpora: TSV of text and subjects without a header, CSV with `text` and `subject_uris`, JSON lines",
-    (),  # tables and JSON lines of other kinds have these suffixes too
-    check=_is_corpus,
-)
+@paper_readers.reader("annif", check=_is_corpus)
 def read_annif_corpus(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield a paper of each document; a text without a title is the title. Documents without subjects are counted."""
     if file.head().lstrip().startswith("{"):

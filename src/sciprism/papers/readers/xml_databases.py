@@ -21,19 +21,13 @@ from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
-_XML = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
 _AUTHORS = "AuthorList/Author"  # with ValidYN="N" a name that an erratum corrected (NLM, elements of MEDLINE)
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
 
 
-@paper_readers.reader(
-    "pubmed_xml",
-    "PubMed XML of the baseline and update files and of `efetch`: articles, chapters, deletions",
-    (".xml",),
-    patterns=(_XML,),
-)
+@paper_readers.reader("pubmed_xml")
 def read_pubmed_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every article, chapter and deleted PMID; ids and references are PMIDs."""
     for record in read_xml_records(file, ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)):
@@ -115,7 +109,6 @@ def _join_name(author: Element) -> str:
     return name or text_of(author, "CollectiveName")
 
 
-_KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
 _AFFILIATION = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 _WITHDRAWN = re.compile(
     r"\b(?:paper|article|manuscript|submission|preprint|version|work|it)\s+(?:has\s+been|have\s+been|was|is)\s+"
@@ -126,11 +119,7 @@ _ATOM, _ARXIV = "{http://www.w3.org/2005/Atom}", "{http://arxiv.org/schemas/atom
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
-@paper_readers.json_objects(
-    "arxiv",
-    "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
-    (_KEYS,),
-)
+@paper_readers.json_objects("arxiv")
 def _build_record(row: JsonObject) -> Paper | Deletion:
     notice = "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
     if notice and not str(row.get("abstract") or "").strip() and row.get("id"):
@@ -171,12 +160,7 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
     return list_texts(listed)
 
 
-@paper_readers.reader(
-    "arxiv_atom",
-    "Replies of arXiv's API (Atom)",
-    (".atom", ".xml"),
-    patterns=(re.compile(r"<feed\b"), re.compile(r"https?://arxiv\.org/(?:api|schemas/atom)")),
-)
+@paper_readers.reader("arxiv_atom")
 def read_arxiv_atom(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield the paper of every entry, as the snapshot has it: ids are without version, the first one gives the year."""
     for number, entry in enumerate(read_xml_records(file, (f"{_ATOM}entry",)), 1):

@@ -7,7 +7,6 @@ Attachments, notes and deleted items are no papers.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -21,7 +20,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_f
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import FIELD_NAMES, JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
+from sciprism.papers.rows import FIELD_NAMES, JsonObject, first_text, get_first, get_path, list_texts
 
 _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
@@ -50,13 +49,7 @@ _LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN gr
 _COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
 
 
-@paper_readers.reader(
-    "zotero",
-    "The library of Zotero 5 to 7, `zotero.sqlite`, read from a copy: Zotero may be open",
-    (".sqlite",),
-    patterns=(re.compile(r"\ASQLite format 3\x00"),),
-    reads_parts=True,
-)
+@paper_readers.reader("zotero")
 def read_zotero(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every item of all libraries but feeds, or of the part that is named, which InputError says is unknown.
 
@@ -190,8 +183,6 @@ def _find_part(file: InputFile, paths: Sequence[str]) -> str:
     raise InputError(f"{file.full_name}: no such library or collection; it has: {listed}{more}")
 
 
-_KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
-
 _BETTER_BIBTEX_IDS = ("citationKey", "citekey", "itemKey", "key", "itemID")
 
 
@@ -201,13 +192,7 @@ def _find_omission(item: Any) -> str:
     return "deleted item" if row.get("deleted") else kind if kind in NO_PAPERS else ""
 
 
-@paper_readers.json_objects(
-    "zotero_json",
-    'Zotero\'s items as JSON: replies of its API, and "BetterBibTeX JSON"',
-    (_KEYS,),
-    layout=JsonLayout(("items",)),
-    find_omission=_find_omission,
-)
+@paper_readers.json_objects("zotero_json", find_omission=_find_omission)
 def _build_paper(item: JsonObject) -> Paper:
     row = _fields(item)
     people = row.get("creators")
