@@ -43,6 +43,20 @@ def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
     assert not DEVICE.get(), "for this command alone"
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["index", "c", "--lexical"], "--device"),
+        (["match", "explain", "s"], "--device"),
+        (["embed", "a", "-o", "b"], "--data"),
+        (["prepare", "citations", "a", "-o", "b"], "--data"),
+    ],
+)
+def test_an_option_of_the_program_that_a_command_does_not_use_is_refused(monkeypatch, capsys, words, option):
+    status, _, errors = run(monkeypatch, capsys, *words, option, "cpu")
+    assert status == 2 and errors.startswith(f"sciprism: {option} is not for `sciprism {words[0]}")
+
+
 def test_lines_of_progress_begin_with_the_command(monkeypatch, capsys, tmp_path):
     begun = []
 

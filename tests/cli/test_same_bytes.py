@@ -32,7 +32,7 @@ merge in/part-1 in/part-2 -o out
 index in/vecs --lexical
 index in/vecs --approximate
 calibrate in/vecs --by fields,keywords
-export in/vecs -o out/v.parquet --neighbours 3
+export in/vecs -o out/v.parquet
 export in/vecs -o out/v.npy
 export in/model -o out
 map in/vecs -o out/map.html --neighbours out/n.graphml
@@ -42,7 +42,7 @@ recommend --library in/a.jsonl --new in/b.jsonl -o out/ranked --model in/model
 match assign in/b.jsonl --reviewers in/profiles -o out/a.csv --per-paper 2 --max-papers 60 --model in/model
 match report -a in/match/a.csv -o out
 tag train in/a.jsonl --vocabulary in/labels.csv --tags-in fields -o out --model in/model
-tag feedback in/tagger in/tags.csv --papers in/b.jsonl -o out --model in/model
+tag feedback in/tagger in/tags.csv --papers in/b.jsonl -o out
 tag suggest in/b.jsonl --vocabulary in/labels.csv -o out/tags.csv --model in/model
 tag suggest in/b.jsonl --tagger in/tagger -o out/tags.jsonl --model in/model
 screen records in/labelled.csv -o out/included.csv

@@ -195,7 +195,8 @@ for name, group in GROUPS.items():
         assert part.callback is not None
         words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
         work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
-        part.callback = with_explained_failures(declare_options(words, work), writes=True)
+        full = f"{name} {part.name or part.callback.__name__}"
+        part.callback = with_explained_failures(declare_options(full, work), writes=True)
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)
 
