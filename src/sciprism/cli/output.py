@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import wraps
 from textwrap import wrap
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from sciprism.progress import Item, show_each
@@ -306,7 +305,7 @@ def format_duration(seconds: float) -> str:
 
 
 class ProgressDisplay:
-    """What is done of a piece of work: a bar on a terminal, which moves all the time; else a line now and then.
+    """What is done of a piece of work: a bar on a terminal, which moves all the time; else a line where it is counted.
 
     unit: of what is counted, "" where nothing is. The bar vanishes when the work ends.
     """
@@ -328,21 +327,15 @@ class ProgressDisplay:
         self._bar.add_task(work, total=total)
         (self._task,) = self._bar.tasks
         self._total, self._unit, self._facts, self._printed = total, unit, "", time.monotonic()
-        self._ended, self._lines = Event(), Thread(target=self._print_lines, daemon=True)
+        self._in_lines = not sys.stderr.isatty()
 
     def __enter__(self) -> ProgressDisplay:
-        if sys.stderr.isatty():
+        if not self._in_lines:
             self._bar.start()
-        else:
-            self._lines.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._lines.ident is None:
-            self._bar.stop()
-        else:
-            self._lines.join()
+        self._bar.stop()
 
     def __call__(
         self, work: str, unit: str = "", done: int = 0, total: int | None = None, /, *, facts: str = ""
@@ -353,7 +346,9 @@ class ProgressDisplay:
             self._bar.reset(self._task.id, description=work)
             self._task.total = total
         self._bar.update(self._task.id, total=total, completed=done)
-        self._print_line()
+        if self._in_lines and time.monotonic() - self._printed >= PLAIN_INTERVAL:
+            self._printed = time.monotonic()
+            echo(self.describe(), error=True)
 
     def count(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, and show how many."""
@@ -375,16 +370,6 @@ class ProgressDisplay:
         counted = f"{task.completed:,.0f}{of} {self._unit}" if self._unit else ""
         since = "" if rate else f"{format_duration(task.elapsed or 0)} so far"
         return f"{task.description}: " + ", ".join(filter(None, [counted, rate, since]))
-
-    def _print_lines(self) -> None:
-        """Print a line where it is time, though nothing new was counted."""
-        while not self._ended.wait(1.0):
-            self._print_line()
-
-    def _print_line(self) -> None:
-        if self._lines.ident is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
-            self._printed = time.monotonic()
-            echo(self.describe(), error=True)
 
 
 def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
