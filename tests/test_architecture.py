@@ -57,7 +57,7 @@ CODE_LINES = {
     "evaluation": 5_357,
     "prepare": 4_907,
     "encoders": 4_873,
-    "cli": 3_744,
+    "cli": 3_733,
     "datasets": 4_093,
     "training": 3_187,
     "store": 1_917,
