@@ -195,13 +195,8 @@ def test_regression_takes_the_expert_of_classification(method):
     "options, message",
     [
         ({"every": 0}, "every: Input should be greater than or equal to 1, got 0"),
-        ({"every": True}, "every: Input should be a valid integer, got True"),
-        ({"every": "2"}, "every: Input should be a valid integer, got '2'"),
         ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
-        ({"formats": []}, "formats: .*at least 1 item"),
         ({"formats": ["ranking"]}, r"formats\.0: Input should be 'classification', .*got 'ranking'"),
-        ({"formats": "search"}, "formats: Input should be a valid array, got 'search'"),
-        ({"expert": 2}, "expert: unknown key.*; known: formats, every"),
     ],
 )
 def test_wrong_options(options, message, method, tiny_model):
@@ -283,9 +278,7 @@ def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
     [
         ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
         ({"after": [3]}, "maps after block 3: the model has only 2"),
-        ({"after": [0]}, r"after\.0: Input should be greater than or equal to 1, got 0"),
         ({"start": "zero"}, "start: Input should be 'published' or 'kept', got 'zero'"),
-        ({"tanh": "False"}, "tanh: Input should be a valid boolean, got 'False'"),
     ],
 )
 def test_wrong_options_of_facets(options, message, tiny_model):

@@ -37,24 +37,6 @@ def test_a_rate_repeats_and_thins():
     assert twice == dict.fromkeys(range(10), 2)
 
 
-@given(
-    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4),
-    batch=st.integers(2, 16),
-    seed=st.integers(0, 5),
-    epoch=st.integers(0, 3),
-)
-def test_batches_are_a_function_of_their_number(sizes, batch, seed, epoch):
-    plan = OneSourcePlan(tuple(sizes), (1.0,) * len(sizes), batch, seed)
-    again = OneSourcePlan(tuple(sizes), (1.0,) * len(sizes), batch, seed)
-    for place in reversed(range(epoch * plan.epoch, (epoch + 1) * plan.epoch)):
-        ((source, rows),) = plan[place]
-        ((other, same),) = again[place]
-        assert source == other
-        assert np.array_equal(rows, same)
-        assert len(set(rows.tolist())) == len(rows) == min(batch, sizes[source])
-        assert rows.max() < sizes[source]
-
-
 def test_large_sources_are_tempered():
     assert repeats_by_size((100, 25), 1.0) == (1.0, 1.0)
     assert repeats_by_size((90, 10), 0.0) == pytest.approx((50 / 90, 5.0))

@@ -178,17 +178,10 @@ def test_the_settings_of_indus(name):
     "change",
     [
         "stages.0.objective.temperature=true",
-        'stages.0.objective.temperature="2"',
-        "stages.0.objective.hard_negatives=true",
         'stages.0.objective.mask_known="no"',
-        "stages.0.objective.mask_known=0",
-        "stages.0.optimizer.weight_decay=true",
         'stages.0.optimizer.lr="1e-3"',
-        "stages.0.gradient_accumulation=true",
-        'stages.0.gradient_caching="off"',
         "stages.0.gradient_caching=off",
         "stages.0.evaluation.every=false",
-        "model.max_length=true",
         "seed=true",
     ],
 )
