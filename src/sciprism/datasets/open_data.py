@@ -384,7 +384,7 @@ def _write_cache(table: SplitTable, path: Path) -> None:
 
 def _hash_files(folder: Path | None) -> str:
     """Return a hash of the rules and of all data files by name, size and time."""
-    rules = (Path(__file__), Path(identity.__file__))
+    rules = (Path(__file__), Path(identity.__file__), Path(identity.__file__).with_name("titles.toml"))
     state = [path.read_text("utf-8") for path in rules]
     for source in OPEN_DATA_SETS:
         if _exists(folder, source.data):

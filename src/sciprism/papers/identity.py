@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.resources import files
 from itertools import combinations
 from typing import NamedTuple
 from zlib import crc32
@@ -18,15 +20,8 @@ from sciprism.papers.cleaning import normalize_arxiv, normalize_doi, normalize_u
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.seeding import random_bits
 
-# Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
-_GENERIC_TITLES = """
-abstract abstracts acknowledgements announcement authorreply authorsreply authorsresponse bookreview bookreviews comment
-commentary conclusion conclusions contents corrigendum correction discussion editorial editorialboard editorsnote
-erratum errata foreword frontmatter guesteditorial index inreply introduction inthisissue inmemoriam letter letters
-lettertotheeditor letterstotheeditor masthead news notitle obituary overview panel preface proceedings reply
-response retraction review summary tableofcontents title titlepage untitled
-"""
-GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
+_WORDS = tomllib.loads((files(__package__) / "titles.toml").read_text(encoding="utf-8"))
+GENERIC_TITLES = frozenset(_WORDS["generic"].split())
 MIN_TEXT_WORDS = 30  # shorter texts recur in different papers, and are often notices
 # Chinese and Japanese have no spaces between words: each character counts as a word.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -61,12 +56,10 @@ _ID_FORMS = {
 }
 """Identifiers as people paste them; those of DOIs and arXiv are read as everywhere."""
 
-_PARTS = "part pt section chapter volume vol book paper study report series phase number no nr teil partie"
-_PART_WORDS = frozenset(_PARTS.split())
-_CARDINALS = "one two three four five six seven eight nine ten eleven twelve"
-_COUNTS = frozenset(_CARDINALS.split())  # words that count something, unless they follow a part word
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_NUMBER_WORDS = {word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)}
+_PART_WORDS, _COUNTS = (frozenset(_WORDS[key].split()) for key in ("parts", "cardinals"))
+_NUMBER_WORDS = {
+    word: str(number) for key in ("cardinals", "ordinals") for number, word in enumerate(_WORDS[key].split(), 1)
+}
 _NUMBER = re.compile(r"(\d+)(?:st|nd|rd|th)?")
 _ROMAN = re.compile(r"(?!l?$)(xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50}

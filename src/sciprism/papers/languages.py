@@ -14,6 +14,8 @@ _LANGUAGES: dict[str, list[str]] = {}  # of each common word
 for _name, _words in _KNOWN["words"].items():
     for _word in _words.split():
         _LANGUAGES.setdefault(_word, []).append(_name)
+LANGUAGES = {code: name for name, codes in _KNOWN["codes"].items() for code in (*codes.split(), name.lower())}
+"""Code or lower-case name -> the name of a language or a script as it is guessed."""
 _ENGLISH, _IN_ENGLISH = (frozenset(_KNOWN["titles"][key].split()) for key in ("english", "in_english"))
 _SIGNS = {
     name: (re.compile(f".{{3,}}(?:{endings})"), re.compile(f".*[{accents}].*"))

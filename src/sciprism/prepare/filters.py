@@ -11,7 +11,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import UNNAMED, SplitTable, list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import SHORT_ID
-from sciprism.papers.languages import guess_language
+from sciprism.papers.languages import LANGUAGES, guess_language
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.text.documents.document import Document, normalize_licence
@@ -20,25 +20,6 @@ from sciprism.training.examples import Example
 TEST_PAPER, DEV_PAPER = "test paper", "dev paper of the open data"
 UNCLEAR = ("Latin script", "none")
 """The guesses for a text that is too short, or has too many formulas, to guess its language."""
-
-_CODES = """
-en eng English / de deu ger German / fr fra fre French / es spa Spanish / pt por Portuguese / it ita Italian
-nl nld dut Dutch / pl pol Polish / tr tur Turkish / id ind Indonesian / sv swe Swedish / cs ces cze Czech
-zh zho chi Chinese / ja jpn Japanese / ko kor Korean / el ell gre Greek / he heb Hebrew / th tha Thai
-ru rus uk ukr bg bul Cyrillic script / ar ara fa fas per Arabic script / hi hin Devanagari script
-"""
-
-
-def _language_names() -> dict[str, str]:
-    names: dict[str, str] = {}
-    for row in _CODES.replace("\n", " / ").split("/"):
-        codes = [word for word in row.split() if word.islower() and word != "script"]
-        name = " ".join(word for word in row.split() if word not in codes)
-        names |= dict.fromkeys([*codes, name.lower()], name) if name else {}
-    return names
-
-
-LANGUAGES = _language_names()  # code or lower-case name -> the name that `guess_language` uses
 
 
 @dataclass(frozen=True, slots=True)
