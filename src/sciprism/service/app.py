@@ -10,8 +10,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -33,7 +33,6 @@ from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import FULL_DISK, REPORT, UPLOAD
 
-log = logging.getLogger("sciprism.service")
 CLEANING = 3600  # seconds between two looks for items that expired
 TRIMMING = 20  # seconds after which freed memory goes back to the system
 M_ARENA_MAX = -8  # of glibc's mallopt
@@ -45,7 +44,7 @@ def build_app(state: ServiceState) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(work(state)) for work in (ServiceState.load, _clean, _trim)]
+        tasks = [asyncio.create_task(work) for work in (state.load(), *_keep_house(state))]
         yield
         for task in tasks:
             task.cancel()
@@ -77,26 +76,22 @@ def build_app(state: ServiceState) -> FastAPI:
     return app
 
 
-async def _clean(state: ServiceState) -> None:
-    """Delete now and then what expired."""
-    while state.workspace is not None:
-        try:
-            if expired := await state.run(state.workspace.clean):
-                log.info("deleted expired items", extra={"items": expired})
-        except OSError as error:  # of one item; it is tried again
-            log.warning("not deleted", extra={"error": type(error).__name__})
-        await asyncio.sleep(CLEANING)
+def _keep_house(state: ServiceState) -> Iterator[Coroutine[Any, Any, None]]:
+    """Yield what is done now and then: expired items are deleted, freed memory goes back to the system.
 
-
-async def _trim(state: ServiceState) -> None:
-    """Give freed memory back to the system now and then, where the C library can.
-
-    glibc keeps it in pieces: no two batches have the same number of tokens, so new blocks fit badly.
+    glibc keeps memory in pieces: no two batches have the same number of tokens, so new blocks fit badly.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    while trim is not None:
-        await asyncio.sleep(TRIMMING)
-        await state.run(trim, 0)
+    if state.workspace is not None:
+        yield _repeat(state, state.workspace.clean, CLEANING)
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None:
+        yield _repeat(state, partial(trim, 0), TRIMMING)
+
+
+async def _repeat(state: ServiceState, work: Callable[[], object], seconds: float) -> None:
+    while True:
+        with suppress(OSError):  # of one item; it is tried again
+            await state.run(work)
+        await asyncio.sleep(seconds)
 
 
 def bound_memory() -> None:

@@ -94,14 +94,6 @@ def _find_match(request: Request, id: str) -> WorkspaceItem:
 FoundMatch = Annotated[WorkspaceItem, Depends(_find_match)]
 
 
-def _describe_match(request: Request, item: FoundMatch) -> dict[str, Any]:
-    state: ServiceState = request.app.state.service
-    return state.background.describe(item, RESULT)
-
-
-DescribedMatch = Annotated[dict[str, Any], Depends(_describe_match)]
-
-
 def _open_assignment(item: FoundMatch) -> FinishedAssignment:
     """Return the assignment of a match. Raises InputError where it is not ready."""
     table = item.folder / RESULT / TABLE
@@ -146,12 +138,12 @@ def start_match(request: Request, body: MatchRequest) -> Response:
 def match_page(
     request: Request,
     item: FoundMatch,
-    described: DescribedMatch,  # before the assignment is opened: a page of the former one loads again
-    finished: OpenedAssignment,
     submission: Annotated[str, Query(max_length=1000)] = "",
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
     """Show an assignment, or the reviewers of one submission, each with the reason and what is stated of the pair."""
+    described = request.app.state.service.background.describe(item, RESULT)
+    finished = _open_assignment(item)  # after what is done on it: a page of the former one loads again
     stated = _read_stated(item, finished)
     count = len(finished.submissions)
     rows = [finished.find_submission(submission)] if submission else range(count)[(page - 1) * PAGE : page * PAGE]

@@ -5,6 +5,7 @@ An item is there as a whole or not at all, whenever the service is killed.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -30,6 +31,7 @@ from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE
 
+log = logging.getLogger("sciprism.service")
 RECORD = "item.json"
 DAY = 86_400.0
 BLOCK = 4_096  # bytes of a disk
@@ -120,8 +122,8 @@ class Workspace:
                 total += max(BLOCK, path.stat().st_size)
         return total
 
-    def clean(self) -> int:
-        """Delete expired items and what a kill left of unfinished ones; return how many items expired."""
+    def clean(self) -> None:
+        """Delete expired items and what a kill left of unfinished ones."""
         for folder in self.folder.glob(f"{_OWNER}*/*"):
             left = not (folder / RECORD).is_file() and _time_of(folder) < self._began
             if left or folder.name.startswith(_GONE):
@@ -130,7 +132,7 @@ class Workspace:
         expired = [item for item in self.list_all() if _time_of(item.folder / RECORD) < limit]
         for item in expired:
             _remove(item.folder)
-        return len(expired)
+            log.info("deleted an expired item", extra={"item": item.id})
 
     def _home(self, owner: str) -> Path:
         return self.folder / f"{_OWNER}{quote(owner, safe='@')}"
