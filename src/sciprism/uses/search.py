@@ -229,12 +229,12 @@ def build_filter(filters: dict[str, Any]) -> Filter:
         raise InputError(f"filters are year_from, year_to, venue, field, author, not {', '.join(filters)}") from None
 
 
-def check_mode(mode: str, k: int = 1, modes: Collection[str] = (*vector_searches, "lexical", "hybrid")) -> None:
+def check_mode(mode: str, k: int = 1, modes: Collection[str] = ()) -> None:
     """Raise InputError for an unknown mode, or for no papers."""
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
-    if mode not in modes:
-        raise InputError(f"mode {mode!r} is not one of {', '.join(modes)}")
+    if mode not in (known := modes or (*vector_searches, "lexical", "hybrid")):
+        raise InputError(f"mode {mode!r} is not one of {', '.join(known)}")
 
 
 def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
