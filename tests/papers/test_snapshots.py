@@ -1,9 +1,8 @@
-"""Manifests of snapshots stand for their files: local copies, buckets, signed addresses; and PubMed's checksums."""
+"""Manifests of snapshots stand for their files: local copies, buckets, signed addresses."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.input_file import ReadOptions, SealedFile
 
-PUBMED = (Path(__file__).parent / "samples" / "pubmed_xml.xml").read_bytes()
 ORIGIN = "s3://openalex/data/works"
 PARTS = (
     "updated_date=2026-01-01/part_000.gz",
@@ -192,25 +190,3 @@ def test_signed_addresses_of_semantic_scholar(server: FileServer, tmp_path: Path
     write(tmp_path, {f"{n}.gz": content for n, content in enumerate(papers)})
     server.restart({})
     assert read(tmp_path / "listing.json") == ["0", "1", "2", "3"] and not server.requests
-
-
-@pytest.mark.parametrize("line", ["MD5(pubmed1.xml.gz)= {}\n", "{}  pubmed1.xml.gz\n"])
-def test_checksums_of_pubmed(server: FileServer, tmp_path: Path, line: str) -> None:
-    content = gzip.compress(PUBMED)
-    md5 = line.format(hashlib.md5(content).hexdigest()).encode()
-    files = {"pubmed1.xml.gz": content, "pubmed1.xml.gz.md5": md5}
-    write(tmp_path, files)
-    server.restart({f"/{name}": each for name, each in files.items()})
-    ids = read(tmp_path / "pubmed1.xml.gz")
-    assert ids and read(f"{server.address}/pubmed1.xml.gz") == ids == read(f"{server.address}/*.xml.gz")
-    other = gzip.compress(PUBMED + b"\n")
-    server.files["/pubmed1.xml.gz"] = other
-    (tmp_path / "pubmed1.xml.gz").write_bytes(other)
-    for path in (f"{tmp_path}/pubmed1.xml.gz", f"{server.address}/pubmed1.xml.gz"):
-        with pytest.raises(InputError, match=rf"{path} is damaged: its MD5 is not that of {path}.md5; fetch it again"):
-            read(path, skip_bad=True)
-    (tmp_path / "pubmed1.xml.gz.md5").write_text("an error page")
-    with pytest.raises(InputError, match=r"pubmed1.xml.gz.md5 holds no MD5; fetch it again, or delete it"):
-        read(tmp_path / "pubmed1.xml.gz")
-    (tmp_path / "pubmed1.xml.gz.md5").unlink()
-    read(tmp_path / "pubmed1.xml.gz")

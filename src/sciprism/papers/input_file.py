@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import hashlib
 import io
 import re
 import shutil
@@ -25,7 +24,7 @@ from typing import Any, BinaryIO, NoReturn
 from urllib.parse import unquote
 
 from sciprism.drop_report import DropReport
-from sciprism.errors import DamagedFileError, InputError
+from sciprism.errors import InputError
 from sciprism.files import HEAD, describe_wrong_file
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.cleaning import clean_name
@@ -183,7 +182,6 @@ class InputFile:
         self.name = path.name.lower().removesuffix(".gz")  # suffixes are compared with it
         self.full_name = f"{path}#{part}" if part else str(path)  # of places and reports
         self.part, self.deletes = part, deletes
-        self.md5 = ""  # the checksum that the bytes must have, where one is known
         self.listed_records: int | None = None  # their number in the manifest
         self.chosen_encoding = check_encoding(encoding) if encoding else ""
         # What reading the text finds:
@@ -274,7 +272,7 @@ class InputFile:
                 file: io.RawIOBase = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
-            packed = _CheckedStream(str(self.path), file, md5=self.md5)
+            packed = _CheckedStream(str(self.path), file)
         plain = io.BufferedReader(packed, HEAD_BYTES)
         if isinstance(self.path, SealedFile):
             self.path.check(plain.peek(HEAD)[:HEAD])
@@ -332,7 +330,7 @@ class InputFile:
 class _CheckedStream(io.RawIOBase):
     """The bytes of `start`, then of `stream`; a read or decompression error is an InputError.
 
-    below: is closed with the stream. md5: that the bytes must have, "" for any. packed: the bytes that the stream
+    below: is closed with the stream. packed: the bytes that the stream
     unpacks, which may not be far fewer.
     """
 
@@ -343,13 +341,11 @@ class _CheckedStream(io.RawIOBase):
         *,
         start: bytes = b"",
         below: BinaryIO | None = None,
-        md5: str = "",
         packed: _CheckedStream | None = None,
     ) -> None:
         super().__init__()
         self._packed, self._checked, self._count = packed, (0, 0), 0
-        self._name, self._stream, self._start, self._below, self._md5 = name, stream, start, below, md5
-        self._hash = hashlib.md5(usedforsecurity=False)
+        self._name, self._stream, self._start, self._below = name, stream, start, below
 
     def readable(self) -> bool:
         return True
@@ -373,12 +369,6 @@ class _CheckedStream(io.RawIOBase):
             before, self._checked = self._checked, (self._count, self._packed._count)
             if self._count - before[0] > limit("ratio") * (self._packed._count - before[1]):
                 raise InputError(f"{self._name}: it unpacks to {describe_excess('ratio')}")
-        if self._md5:
-            self._hash.update(memoryview(buffer)[:count])
-            if not count and len(buffer) and self._hash.hexdigest() != self._md5:
-                raise DamagedFileError(
-                    f"{self._name} is damaged: its MD5 is not that of {self._name}.md5; fetch it again"
-                )
         return count
 
     def close(self) -> None:

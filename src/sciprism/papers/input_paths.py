@@ -3,7 +3,7 @@
 A manifest (OpenAlex, Redshift's UNLOAD, listings of Semantic Scholar) stands for its files. They are read from its own
 folder where they lie there, as in a copy of a snapshot, else from the addresses that it states. So does a difference,
 the answer of Semantic Scholar's datasets API to `/diffs/START/to/END/papers`, saved as a `.json` file; its files apply
-in its order. PubMed has a `.md5` next to each file (`pubmed25n0001.xml.gz.md5`).
+in its order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import sciprism.papers.remote.objects as objects
-from sciprism.errors import DamagedFileError, InputError
+from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 
 Paths = Iterable[str | Path | SealedFile] | str | Path
@@ -176,9 +176,6 @@ _MANIFEST = re.compile(
     re.DOTALL,
 )
 DATASET = "papers"  # the data set whose records are papers
-MD5_SUFFIX = ".xml.gz"  # files of this suffix may have a checksum in their folder
-_MD5 = re.compile(rb"\b[0-9a-fA-F]{32}\b")
-_MAX_MD5_BYTES = 1 << 12
 
 
 class ListedFile(NamedTuple):
@@ -296,18 +293,3 @@ def _find_file(place: Path | str) -> FilePath | None:
 
 def _split(url: str) -> tuple[str, ...]:
     return objects.split_path(objects.parse_address(url)) if objects.is_address(url) else Path(url).parts
-
-
-def find_md5(path: FilePath) -> str:
-    """Return the MD5 that the file next to a PubMed file states, "" where there is none."""
-    if isinstance(path, SealedFile) or not path.name.endswith(MD5_SUFFIX) or not path.is_file():
-        return ""
-    name = f"{path.name}.md5"
-    checksum = path.find_neighbour(name) if isinstance(path, objects.RemoteObject) else path.with_name(name)
-    if checksum is None or not checksum.is_file():
-        return ""
-    with checksum.open("rb") as file:
-        md5 = _MD5.search(file.read(_MAX_MD5_BYTES))
-    if md5 is None:
-        raise DamagedFileError(f"{checksum} holds no MD5; fetch it again, or delete it")
-    return md5[0].decode().lower()

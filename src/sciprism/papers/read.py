@@ -21,7 +21,6 @@ from sciprism.papers.input_paths import (
     InputPath,
     Paths,
     file_size,
-    find_md5,
     find_paths,
     list_files,
 )
@@ -215,7 +214,6 @@ class _RecordStream(Generic[Record]):
         pieces = self.part.divide([file_size(file.path) for file, _ in files]) if self.part else repeat(FilePiece())
         for (file, name), piece in zip(files, pieces, strict=False):
             if piece is not None:
-                file.md5 = find_md5(file.path)
                 yield from self._read_file(file, name, piece)
 
     def _is_readable(self, file: InputFile) -> bool:

@@ -241,15 +241,6 @@ class RemoteObject:
         place = f"cannot be read beyond byte {start:,} of {self.version.size:,}"
         return _ask(self.address, lambda files: _fetch(files, self.address, self.version, start, stop), place)
 
-    def find_neighbour(self, name: str) -> RemoteObject | None:
-        """Return an object of the same folder, None where there is none that may be read."""
-        address = join_address(folder_of(self.address), [name])
-        try:
-            version = find_version(address)
-        except (MissingObjectError, NoPermissionError):  # a store may refuse to say that there is nothing
-            return None
-        return RemoteObject(address, version) if version else None
-
 
 @dataclass(frozen=True)
 class RemoteFolder:
