@@ -204,7 +204,7 @@ def clean_id(text: str) -> str:
 
 def clean_abstract(text: str) -> str:
     """Clean an abstract and remove its heading "Abstract"; a note that there is none becomes empty."""
-    text = _HEADING.sub("", clean_text(_HEADING_TAG.sub("", text)))
+    text = _HEADING.sub("", clean_text(_HEADING_TAG.sub("", text))).removeprefix("<正>")  # CNKI's, of main texts
     return "" if text in _MISSING_TEXTS or _NO_ABSTRACT.fullmatch(text) else text
 
 

@@ -317,6 +317,39 @@ def _build_xml_paper(record: Element) -> Paper:
     )
 
 
+# ---- formats of one rule: a tag a line, several names or keywords in one with semicolons ----
+
+_BY_TAGS = {  # reader -> its lines, the tag that begins a record
+    "refworks": (
+        r"(?P<tag>RT|SR|ID|A[1-6BD]|T[1-3]|J[FO]|YR|FD|VO|vo|IS|SP|OP|K1|S[NP]|C[LN]|LA|D[BOS]|UL|LK|PB|PP|NO|ED|RD|OL|U\d)"
+        r"(?: (?P<value>.*))?$",
+        "RT",
+    ),
+    "noteexpress": (r"\{(?P<tag>[A-Z][A-Za-z/ ]*)\}:(?: (?P<value>.*))?$", "Reference Type"),
+    "cochrane": (r"(?P<tag>Record|[A-Z]{2,3}(?=: ))(?:: | #)(?P<value>.*)$", "Record"),
+}
+
+
+def _add_reader(name: str, line: str, first: str) -> None:
+    names = FIELD_NAMES["formats"][name]
+    several = {tag for field in ("authors", "keywords") for tag in names[field]}
+
+    def build(fields: TaggedFields) -> Paper:
+        def find(tag: str) -> list[str]:
+            texts = [text.removeprefix("PUBMED ") for text in fields.get(tag, ())]
+            return list(split_all(texts)) if tag in several else texts
+
+        return build_listed_paper(name, find)
+
+    @paper_readers.reader(name)
+    def read(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+        return build_tagged_papers(file, TaggedSyntax(re.compile(line).match, first, names["title"]), build)
+
+
+for _name, _facts in _BY_TAGS.items():
+    _add_reader(_name, *_facts)
+
+
 # ---- EndNote's tagged text ----
 
 _ENW_LINE = re.compile(r"%(?P<tag>[0-46-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")

@@ -116,6 +116,8 @@ _WITHDRAWN = re.compile(
     re.IGNORECASE,
 )
 _ATOM, _ARXIV = "{http://www.w3.org/2005/Atom}", "{http://arxiv.org/schemas/atom}"
+_CREATOR = "{http://purl.org/dc/elements/1.1/}creator"  # all authors, in daily feeds
+_ANNOUNCED = re.compile(r"arXiv:(?P<year>\d\d)\d\d\.\d+(?:v\d+)? Announce Type: \S+\s+Abstract:\s*")
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
@@ -162,20 +164,26 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
 
 @paper_readers.reader("arxiv_atom")
 def read_arxiv_atom(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-    """Yield the paper of every entry, as the snapshot has it: ids are without version, the first one gives the year."""
-    for number, entry in enumerate(read_xml_records(file, (f"{_ATOM}entry",)), 1):
+    """Yield the paper of every entry, as the snapshot has it: ids are without version, the first one gives the year.
+
+    A daily feed announces versions: the year of a paper is that of its id.
+    """
+    for number, entry in enumerate(read_xml_records(file, (f"{_ATOM}entry", "item")), 1):
         if isinstance(entry, BadRecord):
             yield entry
             continue
+        name = text_of(entry, f"{_ATOM}id") or text_of(entry, "guid")
+        summary = text_of(entry, f"{_ATOM}summary") or text_of(entry, "description")
+        announced, categories = _ANNOUNCED.match(summary), entry.iterfind(f"{_ATOM}category")
         row = {
-            "id": normalize_arxiv(text_of(entry, f"{_ATOM}id")),
-            "title": text_of(entry, f"{_ATOM}title"),
-            "abstract": text_of(entry, f"{_ATOM}summary"),
-            "authors": list(texts_of(entry, f"{_ATOM}author/{_ATOM}name")),
+            "id": normalize_arxiv(name.removeprefix("oai:arXiv.org:")),
+            "title": text_of(entry, f"{_ATOM}title") or text_of(entry, "title"),
+            "abstract": summary[announced.end() :] if announced else summary,
+            "authors": [*texts_of(entry, f"{_ATOM}author/{_ATOM}name"), *text_of(entry, _CREATOR).split(", ")],
             "journal-ref": text_of(entry, f"{_ARXIV}journal_ref"),
             "doi": text_of(entry, f"{_ARXIV}doi"),
-            "categories": [category.get("term", "") for category in entry.iterfind(f"{_ATOM}category")],
-            "versions": [{"created": text_of(entry, f"{_ATOM}published")}],
+            "categories": [*(category.get("term", "") for category in categories), *texts_of(entry, "category")],
+            "versions": [{"created": f"20{announced['year']}" if announced else text_of(entry, f"{_ATOM}published")}],
             "comments": text_of(entry, f"{_ARXIV}comment"),
         }
         if not row["id"]:  # wrong requests are answered so
