@@ -10,7 +10,6 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.systems import NotServedError, VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
@@ -215,16 +214,6 @@ def test_a_view_is_a_suite_of_its_own():
     assert part.averages == (Average(name="all", tasks=("two",)),)
     with pytest.raises(InputError, match="no view 'slow'; known: quick"):
         whole.select_view("slow")
-
-
-@pytest.mark.parametrize(("numbers", "values"), [("mean", [0.5]), ("each", [0.2, 0.8]), ("first", [0.2])])
-def test_what_averages_take_of_a_task(numbers, values):
-    measures = {"a": Measure(value=0.2, low=0, high=1, n=3), "b": Measure(value=0.8, low=0, high=1, n=3)}
-    result = results.TaskResult(
-        suite="s", task="t", key="k", format="search", group="", system={}, status="done",
-        numbers=numbers, metrics=measures,
-    )  # fmt: skip
-    assert result.values() == values
 
 
 def test_names_of_folders_are_safe():

@@ -84,13 +84,6 @@ class TaskResult:
     dropped: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def values(self) -> list[float]:
-        """Return the numbers that this task gives to an average: each metric's, their mean, or the first."""
-        values = [measure.value for measure in self.metrics.values()]
-        if self.numbers == "each" or not values:
-            return values
-        return values[:1] if self.numbers == "first" else [sum(values) / len(values)]
-
 
 def folder_name(system: str, encoded_format: str = "", seed: int = 0) -> str:
     """Return the folder name of a system's results: its name made safe, then the format and seed if given."""

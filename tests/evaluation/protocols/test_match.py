@@ -77,7 +77,7 @@ def test_a_system_without_vectors_scores_reviewers_by_their_papers(tmp_path):
     papers = EncodingInput(items=data.papers, format="proximity")
     ((_, scores),) = [(0, row) for row in system.rank(papers.take([0]), papers.take([2, 3, 4, 5]))]
     usable = np.array([[0, 0], [0, 1]])
-    ours = match._rank_pairs(system, papers, data.profiles, usable)
+    ours = match._score_pairs(system, papers, data.profiles, usable)
     assert ours == pytest.approx([(scores[0] + scores[1]) / 2, scores[2]])
 
 

@@ -170,14 +170,6 @@ class EncodedMentions:
         left, right = sample_pairs(blocks, max_pairs, np.random.default_rng(seed))
         return MentionPairs(self.pair_features(left, right), self.persons[left] == self.persons[right])
 
-    def of_source(self, source: str) -> BlockSplits:
-        """Return the blocks of one source."""
-        sources = self.data.source or ()
-        return {
-            split: {name: rows for name, rows in blocks.items() if sources[rows[0]] == source}
-            for split, blocks in self.splits.items()
-        }
-
 
 SOURCE_METRICS = ("union", "grid")
 
@@ -284,13 +276,17 @@ def _choose_cuts(
 
 
 def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:
-    names = sorted(set(mentions.data.source or ()))
-    if len(names) < 2:
+    sources = mentions.data.source or ()
+    if len(set(sources)) < 2:
         raise InputError("cluster-sources needs mentions of at least two sources; use cluster for one")
-    splits = {name: mentions.of_source(name) for name in names}
-    for name, of_source in splits.items():
-        if not all(of_source.values()):
-            raise InputError(f"source {name}: train, dev or test has no block with a mention")
+    splits: dict[str, BlockSplits] = {}
+    for source in sorted(set(sources)):
+        splits[source] = {
+            split: {name: rows for name, rows in blocks.items() if sources[rows[0]] == source}
+            for split, blocks in mentions.splits.items()
+        }
+        if not all(splits[source].values()):
+            raise InputError(f"source {source}: train, dev or test has no block with a mention")
     return splits
 
 

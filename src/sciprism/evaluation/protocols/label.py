@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -51,12 +51,7 @@ class LabelProtocol:
 
     def evaluate(self, data: LabelInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Rank all labels for every paper that has one, block by block."""
-        dropped = DropReport()
-        labelled = [i for i, gold in enumerate(data.gold) if len(gold)]
-        for i in sorted(set(range(len(data.gold))) - set(labelled)):
-            dropped.add("paper without a label of the vocabulary", data.paper_ids[i])
-        if not labelled:
-            raise InputError("no paper carries a label of the vocabulary; check the labels' ids")
+        labelled, dropped = _select_labelled(data, lambda gold: len(gold) > 0, "a label of the vocabulary")
         cuts = [int(name.partition("@")[2]) for name in self.metrics]
         names_only = self.text == "name"
         labels = context.labels([replace(label, definition="") if names_only else label for label in data.labels])
@@ -78,6 +73,18 @@ class LabelProtocol:
         item_scores = {name: ItemScores(ids, recalls[:, [column]], "mean") for column, name in enumerate(self.metrics)}
         details = {"papers": len(labelled), "labels": len(data.labels), "distance": self.distance}
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
+
+
+def _select_labelled(data: LabelInput, fits: Callable[[Rows], bool], what: str) -> tuple[list[int], DropReport]:
+    """Return the papers whose labels fit, and a report of the others; InputError where there is none."""
+    dropped = DropReport()
+    for paper, gold in zip(data.paper_ids, data.gold, strict=True):
+        if not fits(gold):
+            dropped.add(f"paper without {what}", paper)
+    labelled = [i for i, gold in enumerate(data.gold) if fits(gold)]
+    if not labelled:
+        raise InputError(f"no paper has {what}; check the labels' ids")
+    return labelled, dropped
 
 
 def _match_names(data: LabelInput, names: LabelNames, papers: Sequence[int]) -> Sequence[Rows]:
@@ -113,12 +120,7 @@ class NearestLabelProtocol:
 
     def evaluate(self, data: LabelInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Predict one class for each paper that has exactly one."""
-        dropped = DropReport()
-        labelled = [i for i, gold in enumerate(data.gold) if len(gold) == 1]
-        for i in sorted(set(range(len(data.gold))) - set(labelled)):
-            dropped.add("paper without exactly one class", data.paper_ids[i])
-        if not labelled:
-            raise InputError("no paper has exactly one of the classes; check the labels' ids")
+        labelled, dropped = _select_labelled(data, lambda gold: len(gold) == 1, "exactly one class")
         papers, labels = context.papers([data.papers[i] for i in labelled]), context.labels(data.labels)
         _, rows = system.top(papers, labels, 1, self.distance, None)
         ids = tuple(data.paper_ids[i] for i in labelled)

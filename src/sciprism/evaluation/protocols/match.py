@@ -12,10 +12,10 @@ from sciprism.datasets.inputs import MatchInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, score_rankings
-from sciprism.evaluation.systems import EncodingInput, NotServedError, System
+from sciprism.evaluation.systems import EncodingInput, System, VectorSystem
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.metrics.rankings import pair_order, parse_metric
-from sciprism.uses.matching.expertise import mean_of_best, score_pairs
+from sciprism.uses.matching.expertise import mean_of_best
 
 PAIRWISE = "pairwise"
 
@@ -65,10 +65,7 @@ class MatchProtocol:
         papers = context.papers(data.papers).take(used)
         profiles = [np.searchsorted(used, profile) for profile in data.profiles]
         rows = np.stack([np.searchsorted(used, pairs[:, 0]), pairs[:, 1]], axis=1)
-        try:
-            scores, distance = score_pairs(system.encode(papers), profiles, rows, self.best), "cosine"
-        except NotServedError:  # it ranks papers without vectors, as BM25
-            scores, distance = self._rank_pairs(system, papers, profiles, rows), "the system's"
+        scores = self._score_pairs(system, papers, profiles, rows)
         item_scores = {
             name: _pairwise(data, pairs, ratings, scores, dropped)
             if name == PAIRWISE
@@ -81,12 +78,12 @@ class MatchProtocol:
             "pairs": len(pairs),
             "pairs left out": int((~usable).sum()),
             "best": self.best,
-            "distance": distance,
+            "distance": "cosine" if isinstance(system, VectorSystem) else "the system's",
         }
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
 
-    def _rank_pairs(self, system: System, papers: EncodingInput, profiles: Sequence[Rows], pairs: Rows) -> Doubles:
-        """Score each pair by the mean of the best scores that a system without vectors gives a reviewer's papers."""
+    def _score_pairs(self, system: System, papers: EncodingInput, profiles: Sequence[Rows], pairs: Rows) -> Doubles:
+        """Score each pair by the mean of the best scores that a system gives a reviewer's papers."""
         written = np.unique(np.concatenate([profiles[number] for number in np.unique(pairs[:, 1])]))
         submissions, of_pair = np.unique(pairs[:, 0], return_inverse=True)
         pools = [

@@ -65,10 +65,6 @@ class AspireSystem(System):
         settings = {"match": self.match, "eps": EPS, "temperature": TEMPERATURE}
         return {"name": self.name, **settings, "encoder": self.encoder.describe(), "fingerprint": self.fingerprint}
 
-    def encode(self, texts: EncodingInput) -> Floats:
-        """Raise NotServedError: a paper has a vector per sentence."""
-        raise NotServedError("ASPIRE has a vector per sentence, none per paper")
-
     def top(
         self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:

@@ -208,16 +208,11 @@ def _solve(
     matrix, (low, high) = matrix.tocsr(), (np.asarray(limit, float) for limit in limits)
     equal = low == high
     above, below = ~equal & (high < UNBOUNDED), ~equal & (low > -UNBOUNDED)
-    rows: dict[str, Any] = {
-        "A_eq": matrix[equal],
-        "b_eq": low[equal],
-        "A_ub": sparse.vstack([matrix[above], -matrix[below]]),
-    }
-    rows["b_ub"] = np.concatenate([high[above], -low[below]])
-    rows |= {"bounds": np.stack(bounds, axis=1), "method": "highs-ipm" if interior else "highs"}
+    upper = sparse.vstack([matrix[above], -matrix[below]]), np.concatenate([high[above], -low[below]])
+    rows = (*upper, matrix[equal], low[equal], np.stack(bounds, axis=1), "highs-ipm" if interior else "highs")
     whole: dict[str, Any] = {"integrality": np.arange(len(values)) < integers, "options": {"mip_rel_gap": GAP}}
     for options in ({}, whole):
-        found = linprog(-values, **rows, **options)
+        found = linprog(-values, *rows, **options)
         if not found.success:
             raise RunFailedError(f"HiGHS found no assignment: {found.message}")
         if (np.abs(found.x[:integers] - np.round(found.x[:integers])) < TOLERANCE).all():

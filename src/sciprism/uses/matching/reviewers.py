@@ -527,15 +527,6 @@ def _read_names(names: Any) -> Iterator[str]:
             yield str(item)
 
 
-_BIDS = {
-    1.0: ("very high", "yes", "eager"),
-    0.5: ("high", "maybe", "willing"),
-    0.0: ("neutral", "no bid", ""),
-    -0.5: ("low", "in a pinch"),
-    -1.0: ("very low", "no", "not willing"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class PairKind:
     """What a file says of pairs: its name, words that stand for values, which values fit, and what to say of others."""
@@ -546,18 +537,10 @@ class PairKind:
     advice: str = ""
 
 
-BID = PairKind(
-    "bid",
-    {word: value for value, words in _BIDS.items() for word in words},
-    lambda bid: abs(bid) <= 1,
-    "not from -1 to 1; divide all bids by the highest",
-)
-CONSTRAINT = PairKind(
-    "constraint",
-    {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0},
-    {-1.0, 0.0, 1.0}.__contains__,
-    "none of -1 (forbidden), 0 (no conflict) and 1 (locked)",
-)
+_SCALE = "not from -1 to 1; divide all bids by the highest"
+BID = PairKind("bid", _COLUMNS["bid"], lambda bid: abs(bid) <= 1, _SCALE)
+_SIGNS = "none of -1 (forbidden), 0 (no conflict) and 1 (locked)"
+CONSTRAINT = PairKind("constraint", _COLUMNS["constraint"], {-1.0, 0.0, 1.0}.__contains__, _SIGNS)
 SCORE = PairKind("score")
 Pair = tuple[int, int]  # numbers of a submission and a reviewer
 Pairs = dict[Pair, tuple[float, str]]  # pair -> value, and where a file states it
