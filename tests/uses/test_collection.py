@@ -75,8 +75,6 @@ def test_tables(library: Collection) -> None:
     with pytest.raises(InputError, match="not of 'search'"):
         library.to_pandas(vectors="search")
     assert library.to_arrow().column_names[:3] == ["id", "title", "abstract"]
-    pytest.importorskip("polars")
-    assert library.to_polars()["title"].to_list() == list(table["title"])
 
 
 def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collection, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from itertools import accumulate, product
+from itertools import accumulate, product, starmap
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ from sciprism.training.optimizers import OptimizerSettings, Schedule, build_opti
 from sciprism.training.steps import PassSettings, add_gradients, autocast, count_threads
 
 Offsets = NDArray[np.int64]
+TargetKind = Literal["class", "labels", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ AXES = {"rate": "rates", "batch": "batches", "epochs": "epochs"}
 """Name of an axis of the grid on the command line -> field of `Tuning`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """One point of the grid. rate: the peak learning rate. batch: examples per step."""
 
@@ -246,10 +247,7 @@ class Tuning:
     @property
     def grid(self) -> tuple[Hyperparameters, ...]:
         """Return all points of the grid."""
-        return tuple(
-            Hyperparameters(rate=rate, batch=batch, epochs=epochs)
-            for rate, batch, epochs in product(self.rates, self.batches, self.epochs)
-        )
+        return tuple(starmap(Hyperparameters, product(self.rates, self.batches, self.epochs)))
 
     def with_grid(self, axes: Mapping[str, Sequence[float]]) -> Tuning:
         """Return a copy with other values on some axes: rate, batch, epochs. Raises InputError."""
@@ -284,21 +282,16 @@ class LinearHead(nn.Module):
         return self.map(self.dropout(states.index_select(0, index)))  # type: ignore[no-any-return]
 
 
-def class_loss(outputs: Tensor, targets: Sequence[int]) -> Tensor:
-    """Return the sum of cross-entropies, 0 of none. outputs: (n, c). targets: n classes."""
-    wanted = torch.tensor(targets, dtype=torch.long, device=outputs.device)
-    return F.cross_entropy(outputs, wanted, reduction="sum")
+def text_loss(kind: TargetKind, outputs: Tensor, targets: Sequence[Any]) -> Tensor:
+    """Return the sum over texts of the loss of a kind of targets, 0 of none. outputs: (n, c).
 
-
-def label_loss(outputs: Tensor, targets: Sequence[Sequence[float]]) -> Tensor:
-    """Return the sum over texts of the mean binary cross-entropy of c labels. outputs: (n, c)."""
-    wanted = torch.tensor(targets, dtype=outputs.dtype, device=outputs.device)
-    return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="sum") / outputs.shape[1]
-
-
-def regression_loss(outputs: Tensor, targets: Sequence[float]) -> Tensor:
-    """Return the sum of squared errors. outputs: (n, 1)."""
-    wanted = torch.tensor(targets, dtype=outputs.dtype, device=outputs.device)
+    class: cross-entropy of n classes. labels: the mean binary cross-entropy of c labels. number: the squared error.
+    """
+    wanted = torch.tensor(targets, dtype=torch.long if kind == "class" else outputs.dtype, device=outputs.device)
+    if kind == "class":
+        return F.cross_entropy(outputs, wanted, reduction="sum")
+    if kind == "labels":
+        return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="sum") / outputs.shape[1]
     return (outputs[:, 0] - wanted).square().sum()
 
 

@@ -33,7 +33,6 @@ from sciprism.uses.search import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from sciprism.encoders.encoder import Encoder
@@ -335,14 +334,6 @@ class Collection(Searchable):
         types = {pa.int64(): pandas.Int64Dtype()}
         table = self.to_arrow(vectors=vectors)
         return cast("pd.DataFrame", table.to_pandas(types_mapper=types.get, maps_as_pydicts="strict"))
-
-    def to_polars(self, *, vectors: bool | str = False) -> pl.DataFrame:
-        """Return the papers as a Polars table. vectors: as for `to_arrow`."""
-        try:
-            import polars
-        except ModuleNotFoundError:
-            raise InputError("tables of Polars need it: pip install polars") from None
-        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow(vectors=vectors)))
 
 
 LISTS = ("authors", "fields", "keywords")

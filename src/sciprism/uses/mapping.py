@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-"""Called with the work, its unit, how many are done and of how many."""
 NEIGHBOURS = 15
 QUERIES = 2048  # papers whose nearest are looked up at once
 SPECTRAL = 50  # papers from which UMAP can begin with eigenvectors of the graph

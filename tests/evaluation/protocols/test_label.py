@@ -136,5 +136,5 @@ def test_settings_check_themselves(tmp_path):
         LabelProtocol(metrics=("ndcg@5",))
     with pytest.raises(InputError, match="unknown metric 'f1'; known: f1_macro"):
         NearestLabelProtocol(metrics=("f1",))
-    with pytest.raises(InputError, match="no paper carries"):
+    with pytest.raises(InputError, match="no paper has a label"):
         LabelProtocol().evaluate(space(gold=[rows(), rows(), rows()]), build_system(tmp_path), VIEW)

@@ -61,12 +61,12 @@ def test_the_best_span_is_that_of_all_pairs(outputs, max_tokens):
 def test_the_losses_of_heads_by_hand():
     """Cross-entropy of two equal scores is ln 2; of scores ln 3 and 0, ln 4/3 for the first."""
     ln2, ln3 = math.log(2), math.log(3)
-    classes = heads.class_loss(torch.tensor([[0.0, 0.0], [ln3, 0.0]]), [1, 0])
+    classes = heads.text_loss("class", torch.tensor([[0.0, 0.0], [ln3, 0.0]]), [1, 0])
     assert classes.item() == pytest.approx(ln2 + math.log(4 / 3))
-    assert heads.class_loss(torch.zeros(0, 2), []).item() == 0
-    labels = heads.label_loss(torch.tensor([[0.0, ln3], [0.0, 0.0]]), [[1, 0], [0, 0]])
+    assert heads.text_loss("class", torch.zeros(0, 2), []).item() == 0
+    labels = heads.text_loss("labels", torch.tensor([[0.0, ln3], [0.0, 0.0]]), [[1, 0], [0, 0]])
     assert labels.item() == pytest.approx((ln2 + math.log(4) + ln2 + ln2) / 2)
-    assert heads.regression_loss(torch.tensor([[1.0], [4.0]]), [3.0, 4.5]).item() == 4.25
+    assert heads.text_loss("number", torch.tensor([[1.0], [4.0]]), [3.0, 4.5]).item() == 4.25
 
 
 def test_the_loss_of_spans_by_hand():

@@ -25,24 +25,22 @@ from sciprism.evaluation.tuning import (
     Offsets,
     Outputs,
     Predictions,
+    TargetKind,
     Tuning,
     TuningExample,
     TuningProblem,
     WindowTokenizer,
     assign_words,
-    class_loss,
     find_first_pieces,
     fine_tune,
     join_words,
-    label_loss,
-    regression_loss,
     span_loss,
+    text_loss,
 )
 from sciprism.metrics.spans import entity_counts, exact_match, token_f1, word_counts
 from sciprism.seeding import sample
 
 PairMetric = Literal["f1_micro", "f1_macro", "f1_binary", "accuracy", "pearson"]
-TargetKind = Literal["class", "labels", "number"]
 TRUNCATED = "text longer than the model, its end not read"
 UNSEEN = "text of a class that no training text has"
 
@@ -95,8 +93,7 @@ class _TextProblem(TuningProblem[PairInput]):
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         targets: list[Any] = [example.targets[0] for example in examples]
-        by_kind = {"class": class_loss, "labels": label_loss, "number": regression_loss}
-        return by_kind[self.kind](outputs, targets)  # type: ignore[no-any-return, operator]
+        return text_loss(self.kind, outputs, targets)
 
     def row_examples(self, row: int) -> list[TuningExample]:
         window, truncated = self.tokenizer.truncate(self.data.texts[row])
@@ -209,7 +206,7 @@ class _TagProblem(TuningProblem[TaggingInput]):
         self.width = len(self.tags)
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
-        return class_loss(outputs, [target for example in examples for target in example.targets])
+        return text_loss("class", outputs, [target for example in examples for target in example.targets])
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         predicted = {int(row): [OUTSIDE] * len(self.data.words[row]) for row in rows}
