@@ -140,56 +140,34 @@ def plain_console(*, error: bool = False) -> Console:
 
 
 def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table; one that is too wide has heads of several lines, then continues below, with its words again.
+    """Print a table; one that is too wide has heads of several lines, else is a list of its rows.
 
     words, numbers: heads of its columns; those of numbers are aligned right.
     """
     from rich.table import Table
 
     console, cells = plain_console(), [list(map(escape_controls, row)) for row in rows]
-    columns = [[row[column] for row in cells if column < len(row)] for column in range(len(words) + len(numbers))]
-    least = _find_least_widths([*words, *numbers], columns, len(words), console.width)
-    parts = _split_columns([*words, *numbers], columns, least, console.width)
-    if len(parts) > 1:
-        numbers = [name.replace(" ", "\n") for name in numbers]
-        parts = _split_columns([*words, *numbers], columns, least, console.width)
-    for part in parts:
-        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-        for name, width in zip(words, least, strict=True):
-            table.add_column(name, overflow="fold", min_width=width)
-        for column in part:
-            table.add_column(numbers[column - len(words)], justify="right", no_wrap=True)
+    columns = [[row[place] for row in cells if place < len(row)] for place in range(len(words) + len(numbers))]
+    for heads in (numbers, [name.replace(" ", "\n") for name in numbers]):
+        table, room = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0)), console.width + GAP
+        for place, name in enumerate([*words, *heads]):
+            is_number, texts = place >= len(words), [name, *columns[place]]
+            least = max((len(part) for text in texts for part in text.split("\n" if is_number else None)), default=0)
+            justify: Any = "right" if is_number else "left"
+            table.add_column(name, justify=justify, overflow="fold", min_width=least)
+            room -= least + GAP
         for row in cells:
-            table.add_row(*row[: len(words)], *(row[column] for column in part if column < len(row)))
-        console.print(table, end="\n\n")
-
-
-def _find_least_widths(heads: Sequence[str], columns: Sequence[Sequence[str]], words: int, width: int) -> list[int]:
-    """Return the least width of each column of words: its longest word, or an equal share if a number would be cut."""
-    uncut = [cells if column >= words else " ".join(cells).split() for column, cells in enumerate(columns)]
-    longest = [max(map(len, [*head.split(), *texts]), default=0) for head, texts in zip(heads, uncut, strict=True)]
-    room = width - max((size + GAP for size in longest[words:]), default=0)
-    if sum(longest[:words]) + GAP * (words - 1) <= room:
-        return longest[:words]
-    return [min(size, max(1, room // words - GAP)) for size in longest[:words]]
-
-
-def _split_columns(
-    heads: Sequence[str], columns: Sequence[Sequence[str]], least: Sequence[int], width: int
-) -> list[list[int]]:
-    """Return the columns of numbers of each part of a table; words may take half of the width, and fold."""
-    widths = [
-        max(len(line) for cell in (head, *cells) for line in cell.split("\n")) + GAP
-        for head, cells in zip(heads, columns, strict=True)
-    ]
-    words = len(least)
-    room = width + GAP - max(min(sum(widths[:words]), width // 2), sum(least) + GAP * words)
-    parts: list[list[int]] = [[]]
-    for column in range(words, len(widths)):
-        if parts[-1] and sum(widths[other] for other in (*parts[-1], column)) > room:
-            parts.append([])
-        parts[-1].append(column)
-    return parts
+            table.add_row(*row)
+        if room >= 0:
+            return console.print(table, end="\n\n")
+    for row in cells:
+        parts = (f"{name} {cell}" for name, cell in zip(numbers, row[len(words) :], strict=False))
+        echo("\n".join(wrap("  ".join(row[: len(words)]), console.width)))
+        echo(
+            "\n".join(wrap("; ".join(parts), console.width, initial_indent="    ", subsequent_indent="    ")),
+            end="\n\n",
+        )
+    return None
 
 
 def print_hits(hits: Iterable[tuple[Any, Iterable[tuple[str, str]]]]) -> None:
