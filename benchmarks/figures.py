@@ -102,17 +102,14 @@ def join_themes(drawing: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=Path, default=PICTURES, help="where the shown figures are copied")
     parser.add_argument("--folder", type=Path, default=ROOT / "out" / "figures", help="all figures")
-    parser.add_argument("--only", choices=sorted(SHOWN), help="one set of figures")
     options = parser.parse_args()
     for name, build in {"encoders": draw_encoders, "methods": draw_methods}.items():
-        if options.only in (None, name):
-            shutil.rmtree(options.folder / name, ignore_errors=True)
-            build(options.folder / name)
-            for shown in SHOWN[name]:
-                drawing = (options.folder / name / f"{shown}.svg").read_text("utf-8")
-                (options.pictures / f"{shown}.svg").write_text(join_themes(drawing), encoding="utf-8")
+        shutil.rmtree(options.folder / name, ignore_errors=True)
+        build(options.folder / name)
+        for shown in SHOWN[name]:
+            drawing = (options.folder / name / f"{shown}.svg").read_text("utf-8")
+            (PICTURES / f"{shown}.svg").write_text(join_themes(drawing), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -125,12 +125,11 @@ def main() -> None:
     parser.add_argument("orders", type=Path)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--vectors", type=Path, default=Path("vectors"))
-    parser.add_argument("--starts", type=int, default=STARTS)
     options = parser.parse_args()
     if options.part == "orders":
-        write_orders(options.data, options.orders, options.starts)
+        write_orders(options.data, options.orders, STARTS)
         return
-    measured = rank_reviews(options.data, options.vectors, options.starts)
+    measured = rank_reviews(options.data, options.vectors, STARTS)
     reviews = read_reviews(options.data)
     for line in map(json.loads, options.orders.read_text().splitlines()):
         labels = np.array([record["label"] == 1 for record in reviews[line["topic"]]])
@@ -159,7 +158,7 @@ def main() -> None:
         "reviews": {name: {s: average(by, [name]) for s, by in measured.items() if name in by} for name in names},
     }
     peer = "ASReview 3.0.8, scikit-learn of its own environment"
-    write_result(options.output, provenance(["numpy", "scikit-learn"], seeds=options.starts, peer=peer) | result)
+    write_result(options.output, provenance(["numpy", "scikit-learn"], seeds=STARTS, peer=peer) | result)
 
 
 if __name__ == "__main__":

@@ -220,9 +220,8 @@ def measure(sources: Path, data_root: DataRoot, near_duplicates: float) -> dict[
 def main() -> None:
     parser = build_parser(__doc__, data=True)
     parser.add_argument("sources", type=Path, help="the folder of prepared sources")
-    parser.add_argument("--near-duplicates", type=float, default=0.8)
     args = parser.parse_args()
-    found = measure(args.sources, DataRoot(args.data), args.near_duplicates)
+    found = measure(args.sources, DataRoot(args.data), 0.8)
     write_result(args.output, provenance(["sciprism", "numpy"], **found))
 
 

@@ -79,9 +79,6 @@ def run(
 ) -> dict[str, Any]:
     """Train on one set and score all systems on its test papers; hidden: labels that no training paper has."""
     rows, test = data.rows("train"), data.rows("dev" if args.dev else "test")
-    if args.most:
-        rng = np.random.default_rng(0)
-        rows, test = (np.sort(rng.permutation(each)[: args.most]) for each in (rows, test))
     tags = data.tags[rows]
     if hidden is not None:
         tags = without_labels(tags, hidden)
@@ -162,7 +159,6 @@ def main() -> None:
     parser.add_argument("--omikuji", type=Path, help="the Python of an environment that has omikuji")
     parser.add_argument("--dev", action="store_true", help="score dev papers")
     parser.add_argument("--sets", default=",".join(SETS), help="which sets to run")
-    parser.add_argument("--most", type=int, default=0, help="only so many papers of each split, for choices")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     data = Path(os.environ.get("SCIPRISM_DATA", "data"))

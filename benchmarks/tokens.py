@@ -38,7 +38,6 @@ def main() -> None:
     parser.add_argument("other")
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
     parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
-    parser.add_argument("--lowercase", action="store_true", help="lowercase the texts for both")
     parser.add_argument(
         "--figure",
         type=float,
@@ -54,7 +53,7 @@ def main() -> None:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = read_held_out(Path(path)) if args.held_out else read_texts(Path(path))
     ours, other = load_tokenizer(args.ours), load_tokenizer(args.other)
-    counted = compare_token_counts(ours, other, domains, lowercase=args.lowercase, figure=args.figure)
+    counted = compare_token_counts(ours, other, domains, figure=args.figure)
     decides = args.figure is not None
     found = [
         replace(each, name=", ".join(filter(None, (each.name, args.named))), decides=each.decides and decides)

@@ -29,20 +29,18 @@ def compare_token_counts(
     other: Tokenizer,
     domains: Mapping[str, Iterable[str]],
     *,
-    lowercase: bool = False,
     figure: float | None = None,
 ) -> list[ClaimFinding]:
     """Return the relative change of token counts against another tokenizer: over all texts, then by domain.
 
-    The first one decides; domains are shown. lowercase: texts are lower-cased for both. figure: the paper's,
+    The first one decides; domains are shown. figure: the paper's,
     over all texts.
     """
     pairs = {}
     for domain, texts in domains.items():
-        shown = (text.lower() if lowercase else text for text in texts)
         counted = [
             [list(map(len, encode_texts(tokenizer, batch))) for tokenizer in (ours, other)]
-            for batch in batch_texts(shown)
+            for batch in batch_texts(texts)
         ]
         if not counted:
             raise InputError(f"{domain}: no text")
