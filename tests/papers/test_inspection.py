@@ -1,8 +1,5 @@
 import json
 
-import pytest
-
-from sciprism.errors import InputError
 from sciprism.papers.inspection import inspect_labels, inspect_papers
 from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
 from sciprism.papers.records import Label, Paper, Place
@@ -29,7 +26,7 @@ def test_counts():
         skipped=[SkippedRecord("a.bib", 5, 9, "broken")],
         ignored=2,
     )
-    found = inspect_papers(iter(PAPERS), report, papers_per_second=0.5)
+    found = inspect_papers(iter(PAPERS), report)
     assert found.papers == 4
     assert found.files == (FileReport("a.bib", "bibtex", 4, 1),)
     assert (found.skipped, found.ignored_files) == (1, 2)
@@ -44,7 +41,6 @@ def test_counts():
     # 7 + 15 words, 11, 1 (Chinese has no spaces), 1: the median lies between 1 and 11
     assert found.words == {"min": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "max": 22}
     assert found.duplicates.groups == ()  # both of id 3 are papers of their own
-    assert found.seconds == 8.0
 
 
 def test_ids_of_several_papers_are_no_duplicates():
@@ -73,15 +69,9 @@ def test_report_is_read_after_the_papers():
     assert inspect_papers(papers(), report).files[0].path == "late.ris"
 
 
-def test_without_speed_there_is_no_time_and_a_wrong_one_is_refused():
-    assert inspect_papers(PAPERS, ReadReport()).seconds is None
-    with pytest.raises(InputError, match="0 papers per second"):
-        inspect_papers(PAPERS, ReadReport(), papers_per_second=0)
-
-
 def test_nothing_to_inspect():
-    found = inspect_papers([], ReadReport(), papers_per_second=1)
-    assert (found.papers, found.words, found.years, found.seconds) == (0, {}, {}, 0)
+    found = inspect_papers([], ReadReport())
+    assert (found.papers, found.words, found.years) == (0, {}, {})
 
 
 def test_json_holds_everything():

@@ -59,8 +59,7 @@ def inspect(
             inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
             papers = display.count(completion.complete(read_papers(files, **read)))
-            options = {"near_duplicates": SIMILARITY, "papers_per_second": PAPERS_PER_SECOND}
-            inspected = inspection.inspect_papers(papers, report, **options)
+            inspected = inspection.inspect_papers(papers, report, near_duplicates=SIMILARITY)
     with _naming_bad_records(report, reading.skip_bad):
         joined = completion.report if reading.abstracts else None
         document = inspected.to_json() | ({"abstracts": joined.to_json()} if joined else {})
@@ -115,9 +114,8 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
     if clashes := result.duplicates.clashes:
         yield "ids of several papers", "\n".join(_clashes(clashes))
     yield from _counts({CONTAINERS: result.duplicates.containers})
-    if result.seconds is not None:
-        time = format_duration(result.seconds)
-        yield "embedding takes", f"about {time} at {result.papers_per_second:.3g} papers/s"
+    time = format_duration(result.papers / PAPERS_PER_SECOND)
+    yield "embedding takes", f"about {time} at {PAPERS_PER_SECOND:.3g} papers/s"
 
 
 def _unread_columns(result: PaperInspection) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder, Duplicates
 from sciprism.papers.languages import ENGLISH_OR_UNCLEAR, guess_language
 from sciprism.papers.read import FileReport, ReadReport
@@ -52,8 +51,7 @@ class Inspection:
 class PaperInspection(Inspection):
     """Counts of papers.
 
-    languages: guessed. other_languages: the first of the papers that are in another language than English. seconds: the
-    time of encoding at `papers_per_second`.
+    languages: guessed. other_languages: the first of the papers that are in another language than English.
     """
 
     papers: int
@@ -63,8 +61,6 @@ class PaperInspection(Inspection):
     venues: int
     top_venues: dict[str, int]
     duplicates: Duplicates
-    papers_per_second: float | None
-    seconds: float | None
 
     @property
     def not_english(self) -> int:
@@ -107,14 +103,11 @@ def inspect_papers(
     report: ReadReport,
     *,
     near_duplicates: float | None = 0.8,
-    papers_per_second: float | None = None,
 ) -> PaperInspection:
     """Count what papers hold and lack; they are read once.
 
     report: of `read_papers`. near_duplicates: as in `find_duplicates`. Memory: 0.9 kB a paper (None: 0.3).
     """
-    if papers_per_second is not None and not papers_per_second > 0:
-        raise InputError(f"{papers_per_second} papers per second; give a number above 0")
     finder, others = DuplicateFinder(near_duplicates=near_duplicates), list[OtherLanguage]()
     missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
     languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
@@ -141,8 +134,6 @@ def inspect_papers(
         venues=len(venues),
         top_venues=dict(venues.most_common(TOP_VENUES)),
         duplicates=finder.find(),
-        papers_per_second=papers_per_second,
-        seconds=None if papers_per_second is None else len(lengths) / papers_per_second,
     )
 
 
