@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from sciprism.cli.collection import delete, index, push
 from sciprism.cli.compare import compare, results
@@ -25,7 +26,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.options import DATA, Program, declare_options
+from sciprism.cli.options import DATA, USED_BY, declare_options
 from sciprism.cli.output import AS_JSON, echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
@@ -123,6 +124,29 @@ def _after_interruption(stored: Stored | None, writes: bool, options: Mapping[st
     if stored(options):
         return "; the same command continues where this one stopped"
     return " before anything was stored; the same command starts again"
+
+
+class Program(TyperGroup):
+    """The commands; the options of the program itself may stand anywhere on its command line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises InputError for an empty one: an unset variable would else stand for a default."""
+        for before, arg in zip(["", *args], args, strict=False):
+            option, equals, value = arg.partition("=")
+            if not arg or (option.startswith("--") and equals and not value):
+                name = option or before
+                name = name if name.startswith("-") else "an argument"
+                raise InputError(
+                    f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)"
+                )
+        end = args.index("--") if "--" in args else len(args)
+        words, own = args[:end], list[str]()
+        for place in range(len(words) - 1, -1, -1):
+            option, equals, _ = words[place].partition("=")
+            if option == "--json" or option in USED_BY:
+                taken = slice(place, place + (1 if equals or option == "--json" else 2))
+                own, words[taken] = [*words[taken], *own], []
+        return super().parse_args(ctx, [*own, *words, *args[end:]])
 
 
 app = typer.Typer(

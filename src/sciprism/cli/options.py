@@ -56,29 +56,6 @@ class DefaultCommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-class Program(TyperGroup):
-    """The commands; the options of the program itself may stand anywhere on its command line."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises InputError for an empty one: an unset variable would else stand for a default."""
-        for before, arg in zip(["", *args], args, strict=False):
-            option, equals, value = arg.partition("=")
-            if not arg or (option.startswith("--") and equals and not value):
-                name = option or before
-                name = name if name.startswith("-") else "an argument"
-                raise InputError(
-                    f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)"
-                )
-        end = args.index("--") if "--" in args else len(args)
-        words, own = args[:end], list[str]()
-        for place in range(len(words) - 1, -1, -1):
-            option, equals, _ = words[place].partition("=")
-            if option == "--json" or option in USED_BY:
-                taken = slice(place, place + (1 if equals or option == "--json" else 2))
-                own, words[taken] = [*words[taken], *own], []
-        return super().parse_args(ctx, [*own, *words, *args[end:]])
-
-
 def check_program_options(command: str) -> None:
     """Raise InputError for an option of the program that a command does not use."""
     for name, variable in (("--device", DEVICE), ("--data", DATA)):

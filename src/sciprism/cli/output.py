@@ -313,7 +313,8 @@ class ProgressDisplay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if not self._in_lines:
+            self._bar.stop()
 
     def __call__(
         self, work: str, unit: str = "", done: int = 0, total: int | None = None, /, *, facts: str = ""
