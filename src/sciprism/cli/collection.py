@@ -117,13 +117,7 @@ def push(
     from sciprism.databases import push as send
 
     with ProgressDisplay("comparing") as display:
-        report = send(
-            collection,
-            to,
-            approximate=approximate,
-            prune=prune,
-            progress=display,
-        )
+        report = send(collection, to, approximate=approximate, prune=prune, progress=display)
     if report.unfinished:
         warn_unfinished(collection, report.papers, "embed")
     text = (

@@ -85,14 +85,7 @@ def _rank(
     files = FileReading(reading.build(), reading.skip_bad)
     try:
         with ProgressDisplay("reading", "papers") as display:
-            return rank(
-                **inputs,
-                seen=seen,
-                settings=settings,
-                model=model,
-                reading=files,
-                progress=display,
-            )
+            return rank(**inputs, seen=seen, settings=settings, model=model, reading=files, progress=display)
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None
