@@ -45,7 +45,7 @@ _NOTES = (
     r"|corrected\b|retract(?:ed|ion)\b|republished|summary for|in process|article in\b"
     r"|(?:in )?(?:french|german|spanish|italian|chinese|japanese|russian|portuguese|polish|turkish|korean|dutch)\b"
 )
-_TITLE_NOTE = re.compile(rf"(?<!\W)\W*(?:\[(?:{_NOTES})[^\]]*(?:\]|$)|\((?:{_NOTES})[^()]*\))", re.IGNORECASE)
+_TITLE_NOTE = re.compile(rf"(?<!\W)(?:\W*(?:\[(?:{_NOTES})[^\]]*(?:\]|$)|\((?:{_NOTES})[^()]*\)))+", re.IGNORECASE)
 _TRANSLATION = re.compile(r"(.*?)\s*\[([^\[\]]{20,})\]\W*")
 _PAGE = re.compile(r"([a-z]*)0*(\d+)([a-z]*)")
 _JOURNAL_ENDS = re.compile(r" ?[=:(\[/] ?|(?<=[a-z]{5})\.(?=[A-Z]\w{4})")
