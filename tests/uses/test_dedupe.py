@@ -38,7 +38,7 @@ def build(*changes, **all_have):
     [
         {"title": "GROWTH OF TREE FROGS IN THE PONDS OF OHIO.", "venue": "J Amphib Ecol", "pages": "288-97"},
         {"title": "Growth of tree-frogs in the ponds of Ohio [Erratum appears in J Amphib Ecol. 2011;13(1):9]"},
-        {"title": "Growth of tree frogs in the ponds of Ohio. [Review] [42 refs]", "pages": "Suppl-8"},
+        {"title": "Growth of tree frogs in the ponds of Ohio. [Review] [42 refs]", "pages": "Suppl-8", "issue": ""},
         {"title": "[Growth of tree frogs in the ponds of Ohio] [German]", "authors": ("Alder A", "Birch B")},
         {"title": "Wachstum [Growth of tree frogs in the ponds of Ohio]", "venue": "", "volume": ""},
         {"title": "Wachstum der Frösche", "venue": "J Amphib Ecol"},  # the same pages
