@@ -58,7 +58,7 @@ def test_wrong_requests(tmp_path, monkeypatch, capsys):
         (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt'"),
         (
             ("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3),
-            "at least 261 tokens",
+            "at least 261 are needed",
         ),
         (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
         (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file of a tokenizer; no folder"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,8 +35,6 @@ SIMILARITY = 0.8  # similarity from which two texts are near-duplicates
 MAX_PLACES = 3  # papers of one id whose places are named
 MAX_TITLE = 60  # characters of a title that are shown
 MODEL_LIMIT = "the model that ships knows English alone"
-MAX_BARS = 24
-BAR_WIDTH = 40
 
 
 def inspect(
@@ -106,7 +105,10 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
             "\n".join([f"{format_share(result.not_english, result.papers)}; {MODEL_LIMIT}", *_other_languages(result)]),
         )
     yield "words in a text", _quantiles(result.words)
-    yield "years", "\n".join(_bars(result.years))
+    decades = Counter[int]()
+    for year, count in sorted(result.years.items()):
+        decades[year // 10 * 10] += count
+    yield "years", ", ".join(f"{decade}s {count:,}" for decade, count in decades.items())
     yield (f"venues ({result.venues:,})", "\n".join(f"{venue} {count:,}" for venue, count in result.top_venues.items()))
     if groups := result.duplicates.groups:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.duplicates.reasons().items())
@@ -169,18 +171,3 @@ def _counts(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
 
 def _quantiles(values: dict[str, int]) -> str:
     return ", ".join(f"{name} {value:,}" for name, value in values.items())
-
-
-def _bars(years: dict[int, int]) -> Iterator[str]:
-    """Draw a histogram of the years, several in one bar where they are many."""
-    if not years:
-        return
-    first, last = min(years), max(years)
-    span = next(span for span in (1, 2, 5, 10, 20, 50, 100, 1000) if (last - first) // span < MAX_BARS or span == 1000)
-    bins: dict[int, int] = {}
-    for year, count in years.items():
-        bins[year // span * span] = bins.get(year // span * span, 0) + count
-    highest = max(bins.values())
-    for start, count in bins.items():
-        name = str(start) if span == 1 else f"{start}-{start + span - 1}"
-        yield f"{name} {'█' * max(1, round(BAR_WIDTH * count / highest))} {count:,}"
