@@ -46,7 +46,7 @@ from sciprism.uses.matching.assignment import (
     solve_assignment,
 )
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles, encode_papers, mean_of_best
+from sciprism.uses.matching.expertise import ExpertiseScorer, build_profiles, encode_papers, mean_of_best
 from sciprism.uses.matching.reviewers import Authorship, Reviewer, StatedPairs
 from sciprism.uses.matching.settings import MatchSettings, parse_scoring
 
@@ -259,8 +259,7 @@ def measure_scale(size: int, papers: int = PROFILE, dim: int = 384) -> dict[str,
 
     submissions = sample(rng.integers(0, len(topics), size))
     written = sample(np.repeat(rng.integers(0, len(topics), size), papers))
-    weights = np.ones(papers, np.float32)
-    profiles = [Profile(np.arange(row * papers, (row + 1) * papers), weights) for row in range(size)]
+    profiles = [np.arange(row * papers, (row + 1) * papers) for row in range(size)]
     count = size * size // 1000
     required = require(size, size, 3, 4, (rng.integers(0, size, count), rng.integers(0, size, count)))
     found: dict[str, Any] = {}

@@ -443,10 +443,8 @@ def test_nothing_is_lost_where_texts_are_missing(files):
     ("settings", "words"),
     [
         ({"per_paper": 0}, "per_paper is 0; the least is 1"),
-        ({"min_papers": 7}, "min_papers 7 is more than max_papers 6"),
         ({"objective": "best"}, "none of fair, sum, perturbed"),
         ({"max_probability": 0}, "max_probability is 0, not above 0"),
-        ({"half_life": -1}, "half_life is -1"),
         ({"quality": 1.5}, "quality is 1.5"),
     ],
 )

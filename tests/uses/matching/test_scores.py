@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sciprism import InputError, Paper
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles
+from sciprism.uses.matching.expertise import ExpertiseScorer, build_profiles
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import parse_scoring
 
@@ -21,18 +21,17 @@ def score_all(rule, submissions, vectors, profiles):
 def test_scores_are_those_of_numpy(rule):
     vectors, submissions = (RNG.standard_normal((n, 8)).astype(np.float32) for n in (300, 9))
     sizes = (3, 0, 1, 40, 2, 2, 17, 100, 5)
-    profiles = [Profile(RNG.integers(0, 300, n), RNG.uniform(0.2, 1, n).astype(np.float32)) for n in sizes]
+    profiles = [RNG.integers(0, 300, n) for n in sizes]
     found, number = score_all(rule, submissions, vectors, profiles), rule.partition("-")[2]
     for column, profile in zip(found.T, profiles, strict=True):
-        papers = vectors[profile.rows] / np.linalg.norm(vectors[profile.rows], axis=1, keepdims=True)
-        weighted = papers @ (submissions / np.linalg.norm(submissions, axis=1, keepdims=True)).T
-        weighted *= profile.weights[:, None]
+        papers = vectors[profile] / np.linalg.norm(vectors[profile], axis=1, keepdims=True)
+        cosines = papers @ (submissions / np.linalg.norm(submissions, axis=1, keepdims=True)).T
         if not len(papers):
             expected = np.zeros(9)
         elif rule.startswith("percentile"):
-            expected = np.percentile(weighted, float(number), axis=0)
+            expected = np.percentile(cosines, float(number), axis=0)
         else:
-            expected = np.sort(weighted, axis=0)[-int(number or 1) :].mean(axis=0)
+            expected = np.sort(cosines, axis=0)[-int(number or 1) :].mean(axis=0)
         assert np.allclose(column, expected, atol=1e-5)
 
 
@@ -57,12 +56,12 @@ def version(id, title="Salt marshes store carbon below ground", abstract="We cor
 )
 def test_versions_of_a_paper_count_once(copies):
     others = (version("x", "Editorial", "On x."), version("y", "Editorial", "On y."))  # a title that many have
-    rows, profiles = build_profiles([Reviewer(id="r", papers=(*copies, *others))], year=2024, half_life=1)
-    assert [paper.id for paper in rows] == ["a", "x", "y"] and [len(profile.rows) for profile in profiles] == [3]
+    rows, profiles = build_profiles([Reviewer(id="r", papers=(*copies, *others))])
+    assert [paper.id for paper in rows] == ["a", "x", "y"] and list(map(len, profiles)) == [3]
     assert rows[0].year == max((paper.year for paper in copies if paper.year), default=None)
 
 
-def test_profiles_weigh_age_and_share_rows():
+def test_profiles_share_rows():
     years = {"new": 2020, "old": 2010, "undated": None, "late": 2025}
     papers = tuple(Paper(id=id, title=f"title {id}", year=year) for id, year in years.items())
     people = [
@@ -70,8 +69,6 @@ def test_profiles_weigh_age_and_share_rows():
         Reviewer(id="none"),
         Reviewer(id="bo", papers=papers[1:2]),
     ]
-    rows, profiles = build_profiles(people, year=2020, half_life=10)
+    rows, profiles = build_profiles(people)
     assert [paper.id for paper in rows] == ["new", "old", "undated", "late"]
-    assert [profile.rows.tolist() for profile in profiles] == [[0, 1, 2, 3], [], [1]]
-    assert profiles[0].weights.tolist() == pytest.approx([1, 0.5, 1, 1])  # the median age is 0
-    assert build_profiles(people, year=2020)[1][0].weights.tolist() == [1, 1, 1, 1]
+    assert [profile.tolist() for profile in profiles] == [[0, 1, 2, 3], [], [1]]

@@ -60,14 +60,6 @@ def encode_papers(
     return vectors_by_part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Profile:
-    """The distinct papers of a reviewer: rows of their vectors, and their weights in the score, in (0, 1]."""
-
-    rows: Rows
-    weights: Floats
-
-
 @dataclass(frozen=True, slots=True)
 class ReviewerPaper:
     """A paper that a reviewer wrote, and its cosine with the submission."""
@@ -77,29 +69,22 @@ class ReviewerPaper:
     cosine: float
 
 
-def build_profiles(
-    reviewers: Sequence[Reviewer], *, year: int, half_life: float = 0.0
-) -> tuple[list[Paper], list[Profile]]:
-    """Return the distinct papers of all reviewers, and of each reviewer their rows and weights.
+def build_profiles(reviewers: Sequence[Reviewer]) -> tuple[list[Paper], list[Rows]]:
+    """Return the distinct papers of all reviewers, and of each reviewer their rows.
 
-    half_life: years after which a paper counts half, 0: age does not count; a paper without a year counts as the
-    median of the reviewer's. Versions of a paper count once in a profile; papers of one text are one row.
+    Versions of a paper count once in a profile; papers of one text are one row.
     """
     rows: dict[tuple[str, str], int] = {}
     papers: list[Paper] = []
-    profiles: list[Profile] = []
+    profiles: list[Rows] = []
     for reviewer in reviewers:
-        years: dict[int, int | None] = {}
+        own: dict[int, None] = {}
         for paper in join_versions(reviewer.papers):
             row = rows.setdefault((paper.title, paper.abstract), len(papers))
             if row == len(papers):
                 papers.append(paper)
-            years.setdefault(row, paper.year)
-        known = [max(0, year - written) for written in years.values() if written is not None]
-        usual = float(np.median(known)) if known else 0.0
-        ages = [usual if written is None else max(0, year - written) for written in years.values()]
-        weights = [0.5 ** (age / half_life) if half_life else 1.0 for age in ages]
-        profiles.append(Profile(np.array(list(years), np.int64), np.array(weights, np.float32)))
+            own[row] = None
+        profiles.append(np.array(list(own), np.int64))
     return papers, profiles
 
 
@@ -112,13 +97,13 @@ def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
 
 
 class ExpertiseScorer:
-    """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the reviewers' profiles.
+    """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the rows of each reviewer's papers.
 
     scoring: as `parse_scoring` returns it.
     """
 
     def __init__(
-        self, submissions: Floats, vectors: Floats, profiles: Sequence[Profile], scoring: tuple[int, float]
+        self, submissions: Floats, vectors: Floats, profiles: Sequence[Rows], scoring: tuple[int, float]
     ) -> None:
         self._submissions = torch.from_numpy(normalize_rows(submissions))
         self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
@@ -128,8 +113,8 @@ class ExpertiseScorer:
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
         best, percentile = self._scoring
         for number, profile in enumerate(self.profiles):
-            if len(profile.rows):
-                part: Any = self._multiply(profile.rows, slice(None)) * profile.weights
+            if len(profile):
+                part: Any = self._multiply(profile, slice(None))
                 scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
             progress("scoring", "reviewers", number + 1, len(self.profiles))
         return scores.T
@@ -140,7 +125,7 @@ class ExpertiseScorer:
         return inner_products(self._submissions[submissions], unit).numpy()
 
     def find_nearest(self, written: Sequence[Paper], papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
-        """Return of each pair the reviewer's two nearest papers, by the cosine without weights.
+        """Return of each pair the reviewer's two nearest papers, by the cosine.
 
         written: the papers of the vectors. papers, reviewers: rows of the submissions and numbers of the reviewers.
         """
@@ -148,7 +133,7 @@ class ExpertiseScorer:
         order = np.argsort(reviewers, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
             for reviewer in reviewers[part[:1]].tolist():
-                rows = self.profiles[reviewer].rows
+                rows = self.profiles[reviewer]
                 for pair, cosines in zip(part.tolist(), self._multiply(rows, papers[part]), strict=True):
                     best = np.argsort(-cosines, kind="stable")[:NEAREST].tolist()
                     near = ((written[rows[i]], round(float(cosines[i]), 4)) for i in best)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
 
 NO_FILES = MatchFiles()
+COAUTHOR_YEARS = 3  # in which a joint paper is a conflict
 MAX_LISTED = 50  # submissions, reviewers or records of one kind that an audit lists; all are counted
 
 
@@ -89,7 +90,7 @@ def match(
     stated = read_stated_pairs(files, PairReader(IdIndex(ids), ReviewerIndex(people), skip_bad, dropped))
     written = (paper for reviewer in people for paper in reviewer.papers)
     year = settings.year or max((paper.year or 0 for paper in (*papers, *written)), default=0)
-    compared = ConflictInput(papers, authorships, people, year - settings.coauthor_years + 1)
+    compared = ConflictInput(papers, authorships, people, year - COAUTHOR_YEARS + 1)
     forbidden = join_forbidden(stated, find_conflicts(compared, settings.conflicts), (ids, numbers))
     described = _describe_inputs(papers, people, stated, forbidden)
     described["conflicts not checked"] = list_unchecked(compared, settings.conflicts)
@@ -108,12 +109,12 @@ def match(
         stored = [StoredCollection.open(path) for path in (*paths, *files.reviewer_papers) if is_collection(path)]
         check_same_space(stored)
         encoder = find_encoder(encoder or "", stored)
-        own, profiles = build_profiles(people, year=year, half_life=settings.half_life)
+        own, profiles = build_profiles(people)
         parts = {"submissions": papers, "reviewers' papers": own}
         submitted, vectors = encode_papers(encoder, parts, read_vectors(stored), progress).values()
         scorer = ExpertiseScorer(submitted, vectors, profiles, parse_scoring(settings.scoring))
         scores = PairScores(scorer.score_all(progress), explain=partial(scorer.find_nearest, own))
-        versions = described["counts"]["papers of reviewers"] - sum(len(profile.rows) for profile in profiles)
+        versions = described["counts"]["papers of reviewers"] - sum(map(len, profiles))
         described["counts"]["papers listed in several versions"] = versions
     task = AssignmentTask(required, scores, stated, settings)
     progress("assigning")
@@ -159,7 +160,7 @@ def _require(
     limits = list[tuple[int, int]]()
     for person in people:
         most = settings.max_papers if person.most is None else person.most
-        least = min(settings.min_papers, most) if person.least is None else person.least
+        least = person.least or 0
         if least > most:
             raise InputError(
                 f"reviewer {person.id} must review at least {least} submissions, and at most {most}; change "

@@ -37,23 +37,19 @@ _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
 class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
-    Fields with a text are options of `sciprism match`. min_papers, max_papers: of reviewers whose own limits are not
-    stated. scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. half_life: years after which
-    a paper counts half, 0: never. coauthor_years: in which a joint paper is a conflict. candidates: reviewers that are
+    Fields with a text are options of `sciprism match`. max_papers: of reviewers whose own limit is not stated.
+    scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. candidates: reviewers that are
     considered for each submission, at least. year: from which ages count, 0: the latest of all papers.
     objective: `fair` raises the worst-served submission, then the sum; `perturbed` samples, and no pair has more than
     `max_probability`. quality: the least share of the highest sum, in expectation, where that probability permits it.
     """
 
     per_paper: Annotated[int, "Reviewers of each submission."] = 3
-    min_papers: int = 0
     max_papers: Annotated[int, "Submissions of each reviewer, at most."] = 6
     require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
     scoring: str = "mean-3"
-    half_life: float = 0.0
     bid_weight: float = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
-    coauthor_years: int = 3
     year: int = 0
     candidates: int = 100
     objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
@@ -73,12 +69,9 @@ class MatchSettings:
         for kind in self.conflicts:
             if kind not in CONFLICTS:
                 raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICTS)}, or none")
-        least = {"per_paper": 1, "candidates": 1, "max_papers": 1, "min_papers": 0, "coauthor_years": 0, "half_life": 0}
-        for name, limit in least.items():
-            if getattr(self, name) < limit:
-                raise InputError(f"{name} is {getattr(self, name)}; the least is {limit}")
-        if self.min_papers > self.max_papers:
-            raise InputError(f"min_papers {self.min_papers} is more than max_papers {self.max_papers}")
+        for name in ("per_paper", "candidates", "max_papers"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; the least is 1")
         for name in ("max_probability", "quality"):
             if not 0 < getattr(self, name) <= 1:
                 raise InputError(f"{name} is {getattr(self, name)}, not above 0 and up to 1")
