@@ -19,13 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sciprism.arrays import Doubles, check_aligned, check_finite, safe_divide
 from sciprism.errors import InputError
-from sciprism.metrics.predictions import (
-    correct,
-    f1_of_counts,
-    outcomes,
-    weighted_kendall_tau,
-    weighted_spearman,
-)
+from sciprism.metrics.predictions import correct, f1_of_counts, outcomes, weighted_kendall_tau, weighted_spearman
 from sciprism.metrics.rankings import Ids, grade_rankings, parse_metric
 from sciprism.registry import Registry
 

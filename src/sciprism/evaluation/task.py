@@ -217,12 +217,10 @@ class Suite:
 
     def __post_init__(self) -> None:
         names = [task.name for task in self.tasks]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise InputError(f"suite {self.name}: {', '.join(repeated)} declared twice")
         for name, wanted in [*((a.name, a.tasks) for a in self.averages), *self.views.items()]:
-            unknown = sorted(set(wanted) - set(names))
-            if unknown:
+            if unknown := sorted(set(wanted) - set(names)):
                 raise InputError(f"suite {self.name}, {name}: unknown tasks {', '.join(unknown)}")
 
     @property

@@ -251,8 +251,7 @@ class Tuning:
 
     def with_grid(self, axes: Mapping[str, Sequence[float]]) -> Tuning:
         """Return a copy with other values on some axes: rate, batch, epochs. Raises InputError."""
-        unknown = sorted(set(axes) - set(AXES))
-        if unknown:
+        if unknown := sorted(set(axes) - set(AXES)):
             raise InputError(f"unknown axis of the grid {unknown[0]!r}; known: {', '.join(AXES)}")
         changed: dict[str, tuple[float, ...]] = {}
         for name, values in axes.items():

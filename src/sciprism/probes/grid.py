@@ -18,14 +18,7 @@ import sciprism.probes.features as inputs
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
 from sciprism.errors import InputError, import_extra
 from sciprism.parallel import map_threads
-from sciprism.probes.solver import (
-    LOSSES,
-    TOLERANCE,
-    LossName,
-    Problems,
-    Solver,
-    Weights,
-)
+from sciprism.probes.solver import LOSSES, TOLERANCE, LossName, Problems, Solver, Weights
 
 SolverName = Literal["exact", "published", "intercept", "sklearn"]
 SUBSET_TOLERANCE = 1e-7  # few rows leave many papers near a tie, which scikit-learn's solution decides

@@ -19,12 +19,7 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import AbsentDataError, InputError
 from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.run import (
-    EvaluationOptions,
-    ProgressCallback,
-    SelectedTasks,
-    evaluate,
-)
+from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, SelectedTasks, evaluate
 from sciprism.evaluation.systems import DenseSystem, System, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
 from sciprism.evaluation.task import Published, Task

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,13 +111,9 @@ def _score_clusters(
     mentions: EncodedMentions, models: Sequence[SameAuthorModel]
 ) -> tuple[list[ItemScores], list[dict[str, Any]]]:
     """Return the item scores of each model's clusters, and its distance with the F1 on dev."""
-    distances = [model.distances for model in models]
-    cuts = [
-        choose_cut([trees], mentions.persons)
-        for trees in build_dendrograms(mentions.splits["dev"], mentions.pair_features, distances)
-    ]
-    dendrograms = build_dendrograms(mentions.splits["test"], mentions.pair_features, distances)
-    scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(dendrograms, cuts, strict=True)]
+    dev, test = (_dendrograms(mentions, mentions.splits[name], models) for name in ("dev", "test"))
+    cuts = [choose_cut([trees], mentions.persons) for trees in dev]
+    scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(test, cuts, strict=True)]
     return scores, [{"distance": cut, "dev b3": score} for cut, score in cuts]
 
 
@@ -174,15 +170,6 @@ class EncodedMentions:
 SOURCE_METRICS = ("union", "grid")
 
 
-@dataclass(frozen=True, slots=True)
-class _TrainedModel:
-    """A model, the sources it was trained on, and its distance threshold, the best on their dev blocks."""
-
-    model: SameAuthorModel
-    sources: tuple[str, ...]
-    cut: float = 0.0
-
-
 @protocols.register("cluster-sources")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSourcesProtocol:
@@ -219,18 +206,16 @@ class ClusterSourcesProtocol:
         }
         train_sources: list[tuple[str, ...]] = [(name,) for name in splits]
         train_sources += [tuple(n for n in splits if self.leave_self_in or n != name) for name in splits]
-        trained = [self._train(pairs, sources, context.seed) for sources in train_sources]
-        models = _choose_cuts(mentions, splits, trained)
-        single = dict(zip(splits, models[: len(splits)], strict=True))
-        unions = dict(zip(splits, models[len(splits) :], strict=True))
+        models = [self._train(pairs, sources, context.seed) for sources in train_sources]
+        cuts, count = _choose_cuts(mentions, splits, models, train_sources), len(splits)
         union: dict[str, float] = {}
         grid: dict[str, float] = {}
-        for target, of_source in splits.items():
-            scored = [*single.values(), unions[target]]
-            dendrograms = _dendrograms(mentions, of_source["test"], scored)
-            scores = [_score(mentions, *t.cut(model.cut)) for t, model in zip(dendrograms, scored, strict=True)]
+        for place, (target, of_source) in enumerate(splits.items()):
+            scored = [*range(count), count + place]  # the model of each source, and that of the union
+            dendrograms = _dendrograms(mentions, of_source["test"], [models[number] for number in scored])
+            scores = [_score(mentions, *trees.cut(cuts[n])) for trees, n in zip(dendrograms, scored, strict=True)]
             union[target] = scores.pop()
-            grid |= {f"{name} on {target}": score for name, score in zip(single, scores, strict=True)}
+            grid |= {f"{name} on {target}": score for name, score in zip(splits, scores, strict=True)}
         details = {
             "union": union,
             "grid": grid,
@@ -238,8 +223,8 @@ class ClusterSourcesProtocol:
                 n: _score(mentions, *cluster_by_name(data.signatures, of_source["test"]))
                 for n, of_source in splits.items()
             },
-            "distances": {name: model.cut for name, model in single.items()},
-            "union distances": {name: model.cut for name, model in unions.items()},
+            "distances": dict(zip(splits, cuts[:count], strict=True)),
+            "union distances": dict(zip(splits, cuts[count:], strict=True)),
             "mentions": {name: sum(map(len, of_source["test"].values())) for name, of_source in splits.items()},
             "papers": mentions.papers,
         }
@@ -249,30 +234,30 @@ class ClusterSourcesProtocol:
 
     def _train(
         self, pairs: Mapping[str, tuple[MentionPairs, MentionPairs]], sources: tuple[str, ...], seed: int
-    ) -> _TrainedModel:
+    ) -> SameAuthorModel:
         train, dev = (MentionPairs.concatenate([pairs[name][split] for name in sources]) for split in (0, 1))
         settings = choose_settings(train, dev, trials=self.trials, seed=seed)
-        return _TrainedModel(train_same_author(train, dev, settings, seeds=[seed])[0], sources)
+        return train_same_author(train, dev, settings, seeds=[seed])[0]
 
 
-def _dendrograms(mentions: EncodedMentions, blocks: Blocks, models: Sequence[_TrainedModel]) -> list[Dendrograms]:
-    return build_dendrograms(blocks, mentions.pair_features, [member.model.distances for member in models])
+def _dendrograms(mentions: EncodedMentions, blocks: Blocks, models: Sequence[SameAuthorModel]) -> list[Dendrograms]:
+    return build_dendrograms(blocks, mentions.pair_features, [model.distances for model in models])
 
 
 def _choose_cuts(
-    mentions: EncodedMentions, splits: Mapping[str, BlockSplits], models: Sequence[_TrainedModel]
-) -> list[_TrainedModel]:
-    """Give each model the best distance on the dev blocks of its sources; each source is read once."""
+    mentions: EncodedMentions,
+    splits: Mapping[str, BlockSplits],
+    models: Sequence[SameAuthorModel],
+    sources: Sequence[tuple[str, ...]],
+) -> list[float]:
+    """Return of each model the best distance on the dev blocks of its sources; each source is read once."""
     trees: list[list[Dendrograms]] = [[] for _ in models]
     for name, of_source in splits.items():
-        numbers = [number for number, model in enumerate(models) if name in model.sources]
+        numbers = [number for number, some in enumerate(sources) if name in some]
         dendrograms_by_model = _dendrograms(mentions, of_source["dev"], [models[number] for number in numbers])
         for number, dendrograms in zip(numbers, dendrograms_by_model, strict=True):
             trees[number].append(dendrograms)
-    return [
-        replace(model, cut=choose_cut(of_source, mentions.persons)[0])
-        for model, of_source in zip(models, trees, strict=True)
-    ]
+    return [choose_cut(of_model, mentions.persons)[0] for of_model in trees]
 
 
 def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:

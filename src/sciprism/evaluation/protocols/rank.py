@@ -45,8 +45,7 @@ class RerankProtocol:
         filled = [i for i, pool in enumerate(data.pools) if len(pool)]
         for i in set(range(len(data.pools))) - set(filled):
             dropped.add("query without candidates", data.query_ids[i])
-        queries = [data.queries[i] for i in filled]
-        as_query = context.queries(queries, data.query_role)
+        as_query = context.queries([data.queries[i] for i in filled], data.query_role)
         pools = [data.pools[i] for i in filled]
         scores: Sequence[NDArray[np.floating]]
         if isinstance(system, StatedRanks):
@@ -97,8 +96,7 @@ class RetrieveProtocol:
             dropped.add("query without a relevant document, counts 0", data.query_ids[i])
         if len(without_relevant) == len(scored):
             raise InputError("no query has a relevant document among the documents; check the relevance judgements")
-        queries = [data.queries[i] for i in scored]
-        as_query = context.queries(queries, data.query_role)
+        as_query = context.queries([data.queries[i] for i in scored], data.query_role)
         k = min(max(parse_metric(name)[1] or DEFAULT_DEPTH for name in self.metrics), len(data.documents))
         excluded = None if data.excluded is None else [data.excluded[i] for i in scored]
         scores, rows = system.top(as_query, context.papers(data.documents), k, self.distance, excluded)
@@ -114,8 +112,8 @@ class RetrieveProtocol:
                 dict(zip((names[row] for row in data.judged[i]), data.grades[i].tolist(), strict=True)) for i in scored
             ),
         )
-        details: dict[str, Any] = {"queries": len(scored), "documents": len(names), "depth": k}
-        details["distance"] = self.distance
+        counts = {"queries": len(scored), "documents": len(names), "depth": k}
+        details: dict[str, Any] = {**counts, "distance": self.distance}
         if times := getattr(system, "search_times", None):
             details["seconds"] = times.to_json(len(scored))
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)

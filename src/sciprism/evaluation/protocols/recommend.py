@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, cast
 
 import numpy as np
@@ -122,15 +123,13 @@ class ShownLists:
 
     def triplets(self) -> tuple[Rows, Rows, Rows]:
         """Return click, row of the clicked paper and row of a negative: the first five others as shown."""
-        triplets = [
-            (click, start + position, row)
-            for click, (start, end, position) in enumerate(
-                zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.clicked.tolist(), strict=True)
-            )
-            for row in [row for row in range(start, end) if row != start + position][:MAX_NEGATIVES]
-        ]
-        click, positive, negative = np.array(triplets, np.int64).reshape(-1, 3).T
-        return click, positive, negative
+        triplets: list[tuple[int, int, int]] = []
+        for click, (start, end) in enumerate(pairwise(self.starts.tolist())):
+            clicked = start + int(self.clicked[click])
+            others = [row for row in range(start, end) if row != clicked]
+            triplets += [(click, clicked, row) for row in others[:MAX_NEGATIVES]]
+        clicks, positive, negative = np.array(triplets, np.int64).reshape(-1, 3).T
+        return clicks, positive, negative
 
 
 class ClickRanker(nn.Module):

@@ -243,14 +243,8 @@ class StaticEncoder(TemplateEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Return a hash of table, vocabulary and settings."""
-        facts = [
-            self._is_model2vec,
-            self._normalize,
-            self._length,
-            self.template.to_json(),
-            self.distance,
-            *filter(None, [self._kept]),
-        ]
+        facts: list[Any] = [self._is_model2vec, self._normalize, self._length, self.template.to_json(), self.distance]
+        facts += filter(None, [self._kept])
         digest = hashlib.sha256(json.dumps([*facts, describe_tokenizer(self.tokenizer)]).encode())
         for array in (self._table, self._rows, self._factors):
             digest.update(b"none" if array is None else np.ascontiguousarray(array).data)

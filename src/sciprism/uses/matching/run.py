@@ -28,12 +28,7 @@ from sciprism.uses.matching.conflicts import (
     join_forbidden,
     list_unchecked,
 )
-from sciprism.uses.matching.expertise import (
-    ExpertiseScorer,
-    build_profiles,
-    encode_papers,
-    read_vectors,
-)
+from sciprism.uses.matching.expertise import ExpertiseScorer, build_profiles, encode_papers, read_vectors
 from sciprism.uses.matching.result import Matching, build_audit, build_details, describe_pairs
 from sciprism.uses.matching.reviewers import (
     Authorship,
