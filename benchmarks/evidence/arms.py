@@ -1,9 +1,9 @@
 """Arms: what was trained for each model of a claim, and whether that training is a test of anything.
 
-A training is a test only if its best score on whole dev texts is above that of the untouched backbone, and its tests of
-the kinds that it trains on are not below the backbone's (`records.ContrastEvaluator`). RESULTS/<paper>/runs.json says
-what each run came to, "KEY, seed N" (`benchmarks/study.py` writes it). Where dev texts were cut as in training, the
-tests decide, and the dev score only where there are none of the backbone.
+A training is a test only if its best score on whole dev texts is above that of the untouched backbone, and on no type
+of task that it trains on are its tests below the backbone's (`records.ContrastEvaluator`). RESULTS/<paper>/runs.json
+says what each run came to, "KEY, seed N" (`benchmarks/study.py` writes it). Where dev texts were cut as in training,
+the tests decide, and the dev score only where there are none of the backbone.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Arm:
 
     stages: of its first run. kept: per run, the step of the last stage that was kept, the one with the best dev
     score. dev: per run, the score of the untouched backbone (None if unknown) and its own.
-    parameters: of the encoder. cut: whether dev texts were cut as in training. in_train: its tests of the kinds that it
-    trains on minus the backbone's, with the interval; () where the backbone has none. untested: why no verdict can rest
-    on it, "" if one can.
+    parameters: of the encoder. cut: whether dev texts were cut as in training. in_train: type of task -> its tests of
+    the kinds that it trains on minus the backbone's, with the interval; empty where the backbone has none. untested:
+    why no verdict can rest on it, "" if one can.
     """
 
     model: str
@@ -57,16 +57,17 @@ class Arm:
     dev: tuple[tuple[float | None, float], ...] = ()
     parameters: int = 0
     cut: bool = False
-    in_train: tuple[float, ...] = ()
+    in_train: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     untested: str = ""
 
-    def judge(self, in_train: tuple[float, ...]) -> Arm:
-        """Return the arm judged by its tests: value, low and high limit of their difference to the backbone's."""
-        untested = self.untested
-        if in_train and in_train[2] < 0:
-            value, low, high = (f"{100 * number:+.1f}" for number in in_train)
+    def judge(self, in_train: Mapping[str, tuple[float, float, float]]) -> Arm:
+        """Return the arm judged by its tests: of each type, value and limits of the difference to the backbone."""
+        untested, lost = self.untested, [name for name, (_, _, high) in in_train.items() if high < 0]
+        if lost:
+            value, low, high = (f"{100 * number:+.1f}" for number in in_train[lost[0]])
             untested = untested or (
-                f"its tests of the kinds that it trains on fall below the untouched backbone's, {value} [{low}, {high}]"
+                f"its tests of {lost[0]} of the kinds that it trains on fall below the untouched backbone's, "
+                f"{value} [{low}, {high}]"
             )
         elif in_train and self.cut and untested.startswith(TOO_SHORT):
             untested = ""

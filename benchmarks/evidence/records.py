@@ -15,6 +15,7 @@ from evidence.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast, ve
 from evidence.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.errors import InputError
 from sciprism.files import write_json
+from sciprism.formats import FORMATS
 from sciprism.reproduce.estimates import (
     Estimate,
     ScoreSample,
@@ -173,8 +174,8 @@ class ContrastEvaluator:
                 self._judged[arm.model] = arm.judge(self._compare_in_train(arm.model))
             yield self._judged[arm.model]
 
-    def _compare_in_train(self, model: str) -> tuple[float, ...]:
-        """Return a model's tests of the kinds that it trains on minus the backbone's, with limits; () without."""
+    def _compare_in_train(self, model: str) -> dict[str, tuple[float, float, float]]:
+        """Return a model's tests of the kinds that it trains on minus the backbone's, of each type, with limits."""
         systems = (*self.models.get(model, ()), *self.models.get(BACKBONE, ()))
         tasks, results = self.suite.tasks_by_name(), self.views[0]
         tests = tuple(
@@ -182,9 +183,10 @@ class ContrastEvaluator:
             for name in list_in_train(self.paper.name, self.suite, model)
             if all(results.status(system, tasks[name]) == "done" for system in systems)
         )
-        scores = replace(self.views[0], suite=replace(self.suite, groups={"": tests}))
-        found = self._measure(versus(model, BACKBONE, ""), scores, 0.95)
-        return (found[2].value, found[2].low, found[2].high) if found else ()
+        types = {kind: tuple(name for name in tests if tasks[name].format == kind) for kind in FORMATS}
+        scores = replace(self.views[0], suite=replace(self.suite, groups=types))
+        found = {kind: self._measure(versus(model, BACKBONE, kind), scores, 0.95) for kind in types if types[kind]}
+        return {kind: (each[2].value, each[2].low, each[2].high) for kind, each in found.items() if each}
 
     def find_reason(self, contrast: ScoreContrast) -> str:
         """Return why the trainings of a contrast are no test of it; of one model with itself, any training is."""
