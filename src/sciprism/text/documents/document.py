@@ -318,9 +318,6 @@ MAX_ARTICLE_BYTES = 1 << 28  # of an article in an archive
 
 
 # an article, or an archive
-
-
-# an article, or an archive
 @register_reader(
     "jats",
     (".xml", ".nxml", ".tar", ".tgz"),
