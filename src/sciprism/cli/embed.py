@@ -286,21 +286,16 @@ def _merge_duplicates(progress: Progress, papers: list[Paper]) -> list[Paper]:
 
 @contextmanager
 def explain_interruption(output: Path) -> Iterator[None]:
-    """Say of an interruption what this run stored, in a collection or its parts."""
+    """Say of an interruption whether something is stored, in a collection or its parts."""
     from sciprism.store.manifest import is_collection, read_manifest
     from sciprism.store.writing import count_unfinished
 
-    def find_folders() -> list[Path]:
-        return [output, *name_parts_folder(output).glob("*-of-*")]
-
-    def count_rows() -> int:
-        return sum(read_manifest(folder).rows for folder in find_folders() if is_collection(folder))
-
-    before = count_rows()
     try:
         yield
     except KeyboardInterrupt:
-        stored, saved = count_rows() - before, sum(map(count_unfinished, find_folders()))
+        folders = [output, *name_parts_folder(output).glob("*-of-*")]
+        stored = sum(read_manifest(folder).rows for folder in folders if is_collection(folder))
+        saved = sum(map(count_unfinished, folders))
         if not stored + saved:
             raise InterruptedRunError("nothing was stored yet; the same command starts again") from None
         what = join_counts({"papers are stored": stored, "vectors of the next ones are saved": saved})
