@@ -17,13 +17,13 @@ from sciprism.service.state import ServiceState
 TOKEN = "0123456789abcdef-of-ada"
 
 
-def start(folders: list[Path], **settings) -> TestClient:
+def start(folders: list[Path], *, follow_redirects: bool = False, **settings) -> TestClient:
     state = ServiceState(ServeSettings(**settings), ServedCollections(folders))
-    return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=False)
+    return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=follow_redirects)
 
 
-def wait_until_ready(client: TestClient) -> None:
-    while client.get("/ready").status_code != 200:
+def wait_until_ready(client: TestClient, headers: dict[str, str] | None = None) -> None:
+    while client.get("/ready", headers=headers).status_code != 200:
         assert client.app.state.service.failure is None
         time.sleep(0.01)
 

@@ -17,16 +17,13 @@ pytest.importorskip("fastapi")
 from starlette.testclient import TestClient
 
 import sciprism.pages
+from build_service import start, wait_until_ready
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
 from sciprism.service import desks, maps, tag_reviews
-from sciprism.service.app import build_app
 from sciprism.service.batching import SharedEncoder
-from sciprism.service.collections import ServedCollections
 from sciprism.service.limits import POLICY
-from sciprism.service.settings import ServeSettings
-from sciprism.service.state import ServiceState
 from sciprism.store import StoredCollection, embed
 from sciprism.uses.tagging.suggestions import Judgement, TagReview, read_judgements
 
@@ -39,10 +36,8 @@ def client(tmp_path_factory, tiny_encoder) -> Iterator[TestClient]:
     place = tmp_path_factory.mktemp("pages")
     embed(MADE, tiny_encoder, place / "six")
     lexical.build(StoredCollection.open(place / "six"))
-    state = ServiceState(ServeSettings(workspace=place / "workspace"), ServedCollections([place / "six"]))
-    with TestClient(build_app(state), base_url="http://localhost:8000") as client:
-        while client.get("/ready").status_code != 200:
-            time.sleep(0.01)
+    with start([place / "six"], follow_redirects=True, workspace=place / "workspace") as client:
+        wait_until_ready(client)
         yield client
 
 

@@ -21,12 +21,9 @@ from multiprocessing import active_children
 
 from starlette.testclient import TestClient
 
+from build_service import start, wait_until_ready
 from five_papers import PAPERS
 from sciprism.service import reading
-from sciprism.service.app import build_app
-from sciprism.service.collections import ServedCollections
-from sciprism.service.settings import ServeSettings
-from sciprism.service.state import ServiceState
 from sciprism.store import embed
 
 ADA, BOB = ({"authorization": f"Bearer {token * 4}"} for token in ("of-ada", "of-bob"))
@@ -44,11 +41,9 @@ def place(tmp_path_factory, tiny_encoder) -> Path:
 
 @pytest.fixture(scope="module")
 def client(place) -> Iterator[TestClient]:
-    settings = ServeSettings(workspace=place / "work", token_file=place / "tokens")
-    state = ServiceState(settings, ServedCollections([place / "five"]))
-    with TestClient(build_app(state), base_url="http://localhost:8000") as client:
-        while client.get("/ready", headers=ADA).status_code != 200:
-            time.sleep(0.01)
+    settings = {"workspace": place / "work", "token_file": place / "tokens"}
+    with start([place / "five"], follow_redirects=True, **settings) as client:
+        wait_until_ready(client, ADA)
         yield client
 
 
