@@ -53,7 +53,6 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
     ("words", "message"),
     [
         (("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts"),
-        (("--distractors", 1, "--split-by", "moon"), "split_by = 'moon': Input should be 'paragraph' or 'question'"),
     ],
 )
 def test_wrong_requests(files, monkeypatch, capsys, words, message):

@@ -317,7 +317,6 @@ def ir(
     papers: Annotated[list[Path], "Papers in any format, whose abstracts are the distractors."],
     out: OutputFolder,
     distractors: Annotated[int, "Abstracts next to the annotated paragraphs.", "--distractors"],
-    split_by: Annotated[str, "paragraph; or question, as NASA-IR: dev and test then share documents."] = "paragraph",
 ) -> None:
     """Make a retrieval test set of annotated questions.
 
@@ -330,7 +329,7 @@ def ir(
     from sciprism.prepare.ir import RetrievalSettings, prepare_ir
 
     check_output_folder(out, [questions, *papers])
-    settings = RetrievalSettings(distractors=distractors, split_by=split_by)  # type: ignore[arg-type]
+    settings = RetrievalSettings(distractors=distractors)
     print_preparation(prepare_ir(questions, papers, out, settings))
 
 

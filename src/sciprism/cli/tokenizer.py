@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, check_output_folder, read_lines
-from sciprism.cli.output import echo, print_result, print_skip_counts, print_table
+from sciprism.cli.options import OutputFolder, check_output_folder
+from sciprism.cli.output import print_result, print_skip_counts, print_table
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def compare(
         "Models by name or folder, or tokenizers: a folder, tokenizer.json; the others are compared with the first.",
     ],
     texts: Annotated[list[str], "DOMAIN=FILE: papers in any format, or .txt; repeatable.", "--texts"],
-    terms: Annotated[Path | None, "Terms, one a line, that should be one token each."] = None,
-    sentence: Annotated[list[str] | None, "Show how it is split; repeatable."] = None,
 ) -> None:
-    """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
+    """Compare tokenizers on the same texts: tokens by domain, shared tokens.
 
     Example: sciprism tokenizer compare all-MiniLM-L6-v2 tokenizer/ --texts physics=arxiv.jsonl
     """
@@ -64,10 +62,9 @@ def compare(
         domains[domain] = read_texts(Path(name))
     short = len({Path(name).name for name in tokenizers}) == len(tokenizers)
     opened = {Path(name).name if short else name: load_tokenizer(name) for name in tokenizers}
-    shown = read_lines(terms) if terms else []
-    reports = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or ())
+    reports = compare_tokenizers(opened, domains)
     document = {"tokenizers": {name: asdict(report) for name, report in reports.items()}}
-    print_result("sciprism.tokenizer-compare/1", document, lambda: print_comparison(reports, terms=bool(shown)))
+    print_result("sciprism.tokenizer-compare/1", document, lambda: print_comparison(reports))
 
 
 def read_texts(path: Path) -> Iterator[str]:
@@ -84,20 +81,13 @@ def read_texts(path: Path) -> Iterator[str]:
         yield from (line.strip() for line in file if line.strip())
 
 
-def print_comparison(reports: Mapping[str, TokenizerReport], *, terms: bool) -> None:
-    """Print tokens by domain with the change against the first tokenizer, then vocabularies and splits."""
+def print_comparison(reports: Mapping[str, TokenizerReport]) -> None:
+    """Print tokens by domain with the change against the first tokenizer, then vocabularies."""
     first = next(iter(reports.values()))
     heads = [part for domain in first.domains for part in (domain, "%", "per word")]
     print_table(("tokens",), heads, ([name, *_row(report, first)] for name, report in reports.items()))
-    shared = [
-        [name, f"{report.size:,}", *([f"{100 * report.terms_whole:.1f}"] if terms else [])]
-        + [f"{count:,}" for count in report.shared_tokens.values()]
-        for name, report in reports.items()
-    ]
-    print_table(("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *reports], shared)
-    for name, report in reports.items():
-        for sentence, parts in report.splits.items():
-            echo(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
+    counts = ((name, report.size, *report.shared_tokens.values()) for name, report in reports.items())
+    print_table(("vocabulary",), ["size", *reports], ([name, *(f"{n:,}" for n in own)] for name, *own in counts))
 
 
 def _row(report: TokenizerReport, first: TokenizerReport) -> Iterator[str]:
