@@ -46,6 +46,15 @@ def command(folder, monkeypatch, capsys):
     return lambda *words: run(monkeypatch, capsys, *words)
 
 
+def count_options(command):
+    own = sum(option.param_type_name == "option" and option.name != "help" for option in command.params)
+    return own + sum(map(count_options, getattr(command, "commands", {}).values()))
+
+
+def test_the_options_of_all_commands_become_no_more():
+    assert count_options(typer.main.get_command(app)) <= 260, "a new one takes the place of one that no guide uses"
+
+
 def test_every_command_has_json_of_a_declared_schema():
     printed_by = {command for command, _ in SCHEMAS.values()}
     for name in commands_with_json():
