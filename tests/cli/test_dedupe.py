@@ -54,6 +54,6 @@ def test_embed_merges_duplicates(command, tmp_path, monkeypatch, capsys):
     words = ("a.ris", "c.csv", "-o", "vecs", "--merge-duplicates")
     status, out, err = run(monkeypatch, capsys, "embed", *words)
     assert status == 0, err
-    assert "read 3 papers: 2 new, 1 duplicates merged" in out and "vecs holds 2 papers" in out
+    assert "read 3 papers: 2 new, 1 duplicate merged" in out and "vecs holds 2 papers" in out
     for more in ("--corrections", "--part=1/2"):
         assert run(monkeypatch, capsys, "embed", *words, more)[0] == 2

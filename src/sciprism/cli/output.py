@@ -265,9 +265,13 @@ def print_abstracts(completion: AbstractCompletion) -> None:
             echo(f"{'skipped, ' * bool(report.skipped)}without abstract: {text}", error=True)
 
 
+_PLURAL = re.compile(r"^(\w+[^s\W])s\b( are)?")  # the noun that a name begins with
+
+
 def join_counts(counts: Mapping[str, int]) -> str:
-    """Return counts as "3 new, 1 unchanged"; those that are zero are not in it."""
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    """Return counts as "3 papers, 1 duplicate merged", of names in the plural; those that are zero are not in it."""
+    one = {name: _PLURAL.sub(lambda noun: f"{noun[1]}{' is' * bool(noun[2])}", name) for name in counts}
+    return ", ".join(f"{count:,} {one[name] if count == 1 else name}" for name, count in counts.items() if count)
 
 
 def format_share(count: int, total: int) -> str:

@@ -225,6 +225,9 @@ def normalize_arxiv(text: str) -> str:
     return match["id"].lower() if match else ""
 
 
+_HOMONYM = re.compile(r"(?<=\w) 0\d{3}$")  # DBLP numbers persons of one name
+
+
 def clean_paper(paper: Paper) -> Paper:
     """Clean every text of a paper, normalize its ids, and derive an id if it has none."""
     given = {system.lower(): clean_id(value) for system, value in paper.ids.items()}
@@ -233,7 +236,7 @@ def clean_paper(paper: Paper) -> Paper:
         id=clean_id(paper.id),
         title=clean_title(paper.title),
         abstract=clean_abstract(paper.abstract),
-        authors=_clean_all(paper.authors),
+        authors=tuple(_HOMONYM.sub("", name) for name in _clean_all(paper.authors)),
         venue=clean_text(paper.venue),
         fields=_clean_all(paper.fields),
         keywords=_clean_all(paper.keywords),
