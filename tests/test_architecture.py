@@ -53,11 +53,11 @@ GROUND = {
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 7_182,
-    "papers": 5_577,
+    "papers": 5_578,
     "evaluation": 5_299,
     "prepare": 4_893,
     "encoders": 4_873,
-    "cli": 3_680,
+    "cli": 3_682,
     "datasets": 4_093,
     "training": 3_187,
     "store": 1_917,
