@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,3 +194,15 @@ def _tiny_weights(vocabulary: int) -> dict[str, Tensor]:
         weights[f"{name}.weight"] = 1 + drawn(32, std=0.1)
         weights[f"{name}.bias"] = drawn(32, std=0.1)
     return weights
+
+
+@pytest.fixture
+def two_processes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return what lets two processes share, from its call on, all work that is divided, however little it is."""
+    from sciprism import parallel
+
+    def start() -> None:
+        monkeypatch.setattr(parallel, "PROCESSES", 2)
+        monkeypatch.setattr(parallel, "PATIENCE", -1.0)
+
+    return start

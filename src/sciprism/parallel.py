@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from sciprism.errors import InputError
-
 T = TypeVar("T")
 R = TypeVar("R")
+PROCESSES = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+"""The processor's cores that we may use, and no more than 8: each process has its own copy of its work."""
+PATIENCE = 2.0  # seconds of work that are no reason to start a process
 DEVICE: ContextVar[str] = ContextVar("device", default="")  # "": cuda where there is one, else cpu
 
 
@@ -41,41 +44,39 @@ def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
 def map_ahead(work: Callable[[T], R], pieces: Iterable[T], ahead: int = 2) -> Iterator[R]:
     """Yield work(piece) of each piece, in order; a thread is ahead of the caller by some pieces."""
     with ThreadPoolExecutor(1) as pool:
-        waiting = deque[Future[R]]()
+        yield from _map_in_order(pool, work, pieces, ahead)
+
+
+def map_processes(work: Callable[[T], R], pieces: Iterable[T], *, at_once: bool = False) -> Iterator[R]:
+    """Yield work(piece) of each piece, in order, computed by `PROCESSES` processes; a few are in progress at a time.
+
+    Little work is done in this process: others start after `PATIENCE` seconds, or at_once. work: is pickled and
+    sent to each process once.
+    """
+    rest, none, began = iter(pieces), object(), time.monotonic()
+    while PROCESSES == 1 or (not at_once and time.monotonic() - began < PATIENCE):
+        if (piece := next(rest, none)) is none:
+            return
+        yield work(piece)  # type: ignore[arg-type]
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # By default a process is a fork, which would copy threads' locks.
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn"), _set_work, (work,)) as pool:
+        yield from _map_in_order(pool, _run_work, rest, 2 * PROCESSES)
+
+
+def _map_in_order(pool: Executor, work: Callable[[Any], R], pieces: Iterable[Any], ahead: int) -> Iterator[R]:
+    waiting = deque[Future[R]]()
+    try:
         for piece in pieces:
             waiting.append(pool.submit(work, piece))
             if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def map_processes(work: Callable[[T], R], pieces: Iterable[T], workers: int) -> Iterator[R]:
-    """Yield work(piece) of each piece, in order, computed by several processes.
-
-    work: is pickled and sent to each process once. workers: processes; 1 is this process itself. Only a few
-    pieces are in progress at any time. Raises InputError for less than 1 worker.
-    """
-    if workers < 1:
-        raise InputError(f"{workers} workers; at least 1 is needed")
-    if workers == 1:
-        yield from map(work, pieces)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
-    with ProcessPoolExecutor(workers, context, _set_work, (work,)) as pool:
-        waiting = deque[Future[Any]]()
-        try:
-            for piece in pieces:
-                waiting.append(pool.submit(_run_work, piece))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 _work: list[Callable[[Any], Any]] = []  # the function of a worker process

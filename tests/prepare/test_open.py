@@ -114,16 +114,18 @@ def test_no_set_of_a_kind_that_the_suite_keeps_out_of_train(data_root, tmp_path)
         assert all(in_train[task] for task in each.tasks)
     assert "summary-to-paper" in prepared.not_made["summaries"] and {*UNAVAILABLE_SETS} <= {*prepared.not_made}
     assert "cls_mag_titles does not exist" in prepared.not_made["mag-fields"]
-    assert "ir_scifact" in prepared.record["not_in_split"]
+    missing = prepared.record["not_in_split"]
+    assert "ir_scifact" in missing and prepared.warnings[0].startswith(f"{len(missing)} data sets missing: ")
     assert not (tmp_path / "train" / "summaries.jsonl").exists()
 
 
-def test_files_are_the_same_for_any_workers_and_say_what_they_hold(data_root, tmp_path, monkeypatch):
+def test_files_are_the_same_for_any_processes_and_say_what_they_hold(data_root, tmp_path, monkeypatch, two_processes):
     prepare_open(data_root, tmp_path / "one", seed=5, max_queries=30)
     whole = contents(tmp_path / "one")
     some = [BY_NAME[name] for name in ("arxiv-categories", "vis-citations", "same-author")]  # each sampler once
     monkeypatch.setattr(module, "TRAINING_SETS", some)
-    prepare_open(data_root, tmp_path / "two", seed=5, max_queries=30, workers=2)
+    two_processes()
+    prepare_open(data_root, tmp_path / "two", seed=5, max_queries=30)
     files = {f"{part}/{each.name}.jsonl" for part in ("train", "dev") for each in some} & whole.keys()
     assert len(files) > 3
     assert contents(tmp_path / "two").items() >= {name: whole[name] for name in files}.items()
@@ -156,7 +158,7 @@ def test_a_file_of_an_earlier_run_does_not_stay(data_root, tmp_path):
 def test_wrong_requests_are_refused(data_root, tmp_path):
     with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
         prepare_open(DataRoot(tmp_path), tmp_path / "out")
-    with pytest.raises(InputError, match="limit -1, workers 1: give"):
+    with pytest.raises(InputError, match="limit -1: give"):
         prepare_open(data_root, tmp_path / "out", max_queries=-1)
 
 

@@ -25,7 +25,6 @@ from sciprism.prepare.preparation import (
     CountTable,
     DevShare,
     ExampleFolder,
-    Positive,
     Preparation,
     Settings,
     Share,
@@ -205,7 +204,6 @@ class CitationSettings(Settings):
     hold_out: HoldOut = "papers"
     require_abstract: bool = False
     seed: int = 0
-    workers: Positive = 1
 
 
 DRAFT = ".triplets-"
@@ -226,7 +224,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     """Write `papers.jsonl`, `train.jsonl`, `dev.jsonl` and `citations.json` below `out`.
 
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
-    of workers. Files of an earlier call are replaced together at the end. Raises InputError if no triplet can
+    of processes. Files of an earlier call are replaced together at the end. Raises InputError if no triplet can
     be sampled; then they are left as they were.
     """
     began, dropped = time.monotonic(), sources.reader.dropped
@@ -252,7 +250,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     folder, papers, citations = ExampleFolder(out), len(whole.names), len(whole.graph.cited.others)
     folder.counts = draft.counts | {PAPERS_FILE: papers}
     record: dict[str, Any] = {
-        "settings": settings.model_dump(exclude={"workers"}),
+        "settings": settings.model_dump(),
         "papers": papers,
         "citations": citations,
         "dropped": dropped.to_json(),
@@ -320,7 +318,7 @@ def _sample(
                 dropped.add(CANDIDATE_ONLY if row in linked else NO_LINK, names[row])
         return settings.balance.select(queries, part.corpus.fields, names, dropped)
 
-    inputs = SamplerInputs(sources, settings.workers, select_queries, part.report)
+    inputs = SamplerInputs(sources, select_queries, part.report)
     for row, sample in sampler.sample(part.corpus, inputs):
         part.table.add(row, sample.positives, sample.negatives)
         yield row, sample

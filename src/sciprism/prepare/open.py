@@ -16,7 +16,7 @@ from typing import Any, Literal
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.open_data import ELSEWHERE, OUTSIDE, VOCABULARIES, PaperNumbers, Scale
 from sciprism.datasets.open_data import UNNAMED, Part, SplitEntry, SplitTable, list_paper_keys, read_entries, read_paper
-from sciprism.drop_report import DropReport
+from sciprism.drop_report import DropReport, count_noun
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
@@ -334,9 +334,7 @@ UNAVAILABLE_SETS = {
 """Training sets that do not exist, and why."""
 
 
-def prepare_open(
-    data_root: DataRoot, out: Path, *, seed: int = 0, max_queries: int = MAX_QUERIES, workers: int = 1
-) -> Preparation:
+def prepare_open(data_root: DataRoot, out: Path, *, seed: int = 0, max_queries: int = MAX_QUERIES) -> Preparation:
     """Write `train/NAME.jsonl` and `dev/NAME.jsonl` of every set whose data exist, and `sources.json`.
 
     max_queries: of a train file, 0 for all. Runs with the same settings write the same bytes. Raises
@@ -349,7 +347,7 @@ def prepare_open(
     for training_set in TRAINING_SETS:
         obstacle = training_set.find_obstacle(data_root)
         parts = {} if obstacle else limits
-        samplings = {part: Sampling(limit=limit, seed=seed, workers=workers) for part, limit in parts.items()}
+        samplings = {part: Sampling(limit=limit, seed=seed) for part, limit in parts.items()}
         source = training_set.source(data_root, read)
         if source.write(folder, samplings):
             train, dev = (samplings[part].report for part in PARTS)
@@ -367,7 +365,11 @@ def prepare_open(
             "with a train paper; set their folder with --data or SCIPRISM_DATA"
         )
     missing = SplitTable.load(data_root).missing
-    done.warnings = [f"{data} is missing: these sources may hold papers of its test" for data in missing]
+    if missing:
+        names = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''} (not_in_split in sources.json)"
+        done.warnings = [
+            f"{count_noun(len(missing), 'data set')} missing: these sources may hold papers of their tests: {names}"
+        ]
     done.tables = [CountTable(WORDS, COUNTS, rows)]
     record = {"seed": seed, "max_queries": max_queries, "sources": records}
     record |= {"skipped": done.not_made, "not_in_split": missing, "data": data_root.provenance()}

@@ -28,7 +28,7 @@ from sciprism.files import create_work_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.preparation import CountTable, DevShare, Positive, Preparation, Settings
+from sciprism.prepare.preparation import CountTable, DevShare, Preparation, Settings
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.documents.document import document_readers, read_documents
 from sciprism.text.sentences import SentencePacker, encode_documents
@@ -225,7 +225,6 @@ class TextSettings(Settings):
     near_duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.8
     dev: DevShare = 0.01
     seed: int = 0
-    workers: Positive = 1
 
     @model_validator(mode="after")
     def _check(self) -> TextSettings:
@@ -255,7 +254,7 @@ def prepare_text(
 ) -> Preparation:
     """Write `train` and `dev/NAME` (token shards), `tokenizer` and `mixture.json` below `out`.
 
-    The same sources and settings give the same bytes with any number of workers. The texts are stored next to
+    The same sources and settings give the same bytes with any number of processes. The texts are stored next to
     the shards until it is done. Raises InputError if no text is left.
     """
     if not sources or len({source.name for source in sources}) < len(sources):
@@ -264,7 +263,7 @@ def prepare_text(
     with create_work_folder(out, ".texts-") as folder:
         (out / MIXTURE).unlink(missing_ok=True)  # until everything is written
         work = partial(filter_source, filters, folder)
-        filtered = list(map_processes(work, sources, min(settings.workers, len(sources))))
+        filtered = list(map_processes(work, sources, at_once=len(sources) > 1))
         drop_duplicates(filtered, settings.near_duplicates)
         dev = [
             SourcePasses(part, [part.sample(part.retained, settings.dev, settings.seed, "dev")]) for part in filtered
@@ -289,7 +288,7 @@ def prepare_text(
     record = {
         "version": version("sciprism"),
         "settings": {
-            **settings.model_dump(exclude={"workers", "tokenizer"}),
+            **settings.model_dump(exclude={"tokenizer"}),
             "languages": list(filters.languages),
             "licences": list(filters.licences),
             "exclude": [path.name for path in filters.exclude],
@@ -350,7 +349,7 @@ def _write_shards(
             yield text
 
     with TokenShardWriter(folder, tokenizer, length=settings.length) as writer:
-        for document in encode_documents(tokenizer, texts(), settings.workers):
+        for document in encode_documents(tokenizer, texts()):
             name = names.popleft()
             counts = writer.counts(name)
             counts.documents += 1

@@ -113,13 +113,13 @@ class SentencePacker:
         self._size += len(ids)
 
 
-def encode_documents(tokenizer: Tokenizer, texts: Iterable[str], workers: int = 1) -> Iterator[EncodedDocument]:
-    """Yield the tokens of each text, sentence by sentence, in order; the same for any number of workers.
+def encode_documents(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[EncodedDocument]:
+    """Yield the tokens of each text, sentence by sentence, in order; many texts are divided among processes.
 
     Special tokens in a text are plain text. Each sentence but a document's first is tokenized with a leading
     space. A few batches of texts are in memory at any time.
     """
-    for documents in map_processes(partial(_encode_batch, tokenizer.to_str()), batch_texts(texts), workers):
+    for documents in map_processes(partial(_encode_batch, tokenizer.to_str()), batch_texts(texts)):
         yield from documents
 
 

@@ -30,26 +30,27 @@ LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(30)]
 CARRIED = [[i % 30, i % 7, i % 11] for i in range(COUNT)]
 
 
-@pytest.mark.parametrize("wrong", [{"limit": -1}, {"workers": 0}])
-def test_a_limit_below_0_and_no_worker_are_refused(wrong):
-    with pytest.raises(InputError, match="give 0 or more, and 1 or more"):
-        Sampling(**wrong)
+def test_a_limit_below_0_is_refused():
+    with pytest.raises(InputError, match="limit -1: give 0 or more"):
+        Sampling(limit=-1)
 
 
-def samples(workers):
+def samples():
     """Every sampler that samples at random, each with its report."""
     edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
     one, two, three = SampleReport(), SampleReport(), SampleReport()
     found = (
-        list(sample_citation_triplets(PAPERS, edges, Sampling(seed=3, workers=workers, report=one))),
-        list(sample_same_author(PAPERS, [p.authors for p in PAPERS], Sampling(workers=workers, report=two))),
-        list(sample_label_pairs(PAPERS, LABELS, CARRIED, Sampling(workers=workers, report=three), max_per_label=40)),
+        list(sample_citation_triplets(PAPERS, edges, Sampling(seed=3, report=one))),
+        list(sample_same_author(PAPERS, [p.authors for p in PAPERS], Sampling(report=two))),
+        list(sample_label_pairs(PAPERS, LABELS, CARRIED, Sampling(report=three), max_per_label=40)),
     )
     return found, [report.to_json() for report in (one, two, three)]
 
 
-def test_any_number_of_processes_gives_the_same():
-    assert samples(workers=3) == samples(workers=1)
+def test_any_number_of_processes_gives_the_same(two_processes):
+    alone = samples()
+    two_processes()
+    assert samples() == alone
 
 
 def test_a_sample_does_not_depend_on_the_queries_before_it():
@@ -59,7 +60,8 @@ def test_a_sample_does_not_depend_on_the_queries_before_it():
     assert some == [every["p3"], every["p600"]]
 
 
-def test_samples_come_in_order_and_stream():
+def test_samples_come_in_order_and_stream(two_processes):
+    two_processes()
     read = []
 
     def numbers():
@@ -67,12 +69,10 @@ def test_samples_come_in_order_and_stream():
             read.append(number)
             yield number
 
-    found = sample_in_parallel(abs, numbers(), workers=2)
+    found = sample_in_parallel(abs, numbers())
     assert [next(found) for _ in range(300)] == list(range(300))
     assert len(read) < 5_000  # the rest is not even read
     found.close()
-    with pytest.raises(InputError, match="0 workers"):
-        list(sample_in_parallel(abs, [1], workers=0))
 
 
 def test_numbers_outside_are_sampled_evenly_and_never_twice():

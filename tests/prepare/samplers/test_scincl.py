@@ -14,11 +14,11 @@ LINE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], 1).astype(np.float32)  # neigh
 SMALL = {"near": 10, "far": 40}
 
 
-def sample(rows=range(SIZE), vectors=LINE, workers=1, report=None, **options):
+def sample(rows=range(SIZE), vectors=LINE, report=None, **options):
     """Return the sample of each row."""
     report, sampler = report or SampleReport(), SciNCLSampler(**SMALL, **options)
     queries = [(row, 0) for row in rows]
-    return dict(sampler.sample_neighbours(NAMES, vectors, queries, workers=workers, report=report))
+    return dict(sampler.sample_neighbours(NAMES, vectors, queries, report=report))
 
 
 def test_lists_are_zipped_as_published():

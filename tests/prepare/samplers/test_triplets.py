@@ -77,18 +77,19 @@ def test_a_paper_linked_to_all_others():
     assert len(sample.positives) == 1 and not sample.negatives and sample.kinds == (NONE,)
 
 
-def test_workers_and_turns():
-    """Any number of workers gives the same; a repeated query gets other triplets."""
+def test_processes_and_turns(two_processes):
+    """Any number of processes gives the same; a repeated query gets other triplets."""
     graph = build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2)))
     queries = [(row, turn) for row in range(40) for turn in (0, 1)]
 
-    def sample(workers, report):
-        inputs = SamplerInputs(CitationSources(files=()), workers, lambda _: queries, report)
+    def sample(report):
+        inputs = SamplerInputs(CitationSources(files=()), lambda _: queries, report)
         return list(SpecterTripletSampler().sample(CitationCorpus(NAMES, [()] * 40, graph), inputs))
 
     report = SampleReport()
-    alone = sample(1, report)
-    assert alone == sample(2, SampleReport())
+    alone = sample(report)
+    two_processes()
+    assert alone == sample(SampleReport())
     assert report.queries == 80 and report.pairs == 400 and report.hard == 160
     assert all(one != other for (_, one), (_, other) in zip(alone[::2], alone[1::2], strict=True))
 

@@ -155,27 +155,29 @@ def test_papers_alone_give_what_they_can(user_folder, tmp_path):
     assert [*prepared.not_made] == ["cite_context", "s2and", "fos", "mesh", "search"]
 
 
-WITH_WORKERS = """
+WITH_PROCESSES = """
 import sys
 from pathlib import Path
+from sciprism import parallel
 from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
 from sciprism.prepare.scirepeval.user_sources import UserPapers
+parallel.PROCESSES, parallel.PATIENCE = 2, -1
 if __name__ == "__main__":
     folder, out = map(Path, sys.argv[1:])
     papers = UserPapers(papers=(folder / "papers.jsonl",), tables=folder / "tables", dev=0.3)
-    settings = SourceSettings(max_examples=100, seed=5, workers=2)
+    settings = SourceSettings(max_examples=100, seed=5)
     prepare_scirepeval(out, user_papers=papers, settings=settings)
 """
 
 
-def test_the_same_bytes_for_any_workers_and_hash_seed(user_folder, tmp_path):
+def test_the_same_bytes_for_any_processes_and_hash_seed(user_folder, tmp_path):
     prepare_scirepeval(
         tmp_path / "one",
         user_papers=build_user_papers(user_folder),
         settings=SourceSettings(max_examples=100, seed=5),
     )
     sources = os.environ | {"PYTHONHASHSEED": "1"}
-    command = [sys.executable, "-c", WITH_WORKERS, user_folder, tmp_path / "three"]
+    command = [sys.executable, "-c", WITH_PROCESSES, user_folder, tmp_path / "three"]
     subprocess.run(command, env=sources, check=True, capture_output=True)
     kept = contents(tmp_path / "one")
     assert len(kept) == 17 and kept == contents(tmp_path / "three")

@@ -87,18 +87,16 @@ class SampleReport:
 class Sampling:
     """How the examples of one file are sampled, and the counts of what was.
 
-    limit: queries at most, selected by hash of their ids; 0 for all. workers: processes; any number gives the
-    same examples.
+    limit: queries at most, selected by hash of their ids; 0 for all.
     """
 
     limit: int = 0
     seed: int = 0
-    workers: int = 1
     report: SampleReport = field(default_factory=SampleReport)
 
     def __post_init__(self) -> None:
-        if self.limit < 0 or self.workers < 1:
-            raise InputError(f"limit {self.limit}, workers {self.workers}: give 0 or more, and 1 or more")
+        if self.limit < 0:
+            raise InputError(f"limit {self.limit}: give 0 or more")
 
     def drop(self, reason: str, name: str) -> None:
         """Count something that is dropped."""
@@ -125,7 +123,7 @@ class Sampling:
         candidates: Sequence[Item],
     ) -> Iterator[Example]:
         """Yield the example of each of these rows of queries, in order, and count it. sample: of a row."""
-        for row, chosen in zip(rows, sample_in_parallel(sample, rows, self.workers), strict=True):
+        for row, chosen in zip(rows, sample_in_parallel(sample, rows), strict=True):
             self.report.add(chosen)
             yield chosen.to_example(queries[row], candidates)
 
@@ -163,15 +161,14 @@ def rows_with_candidates(
     return able
 
 
-def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Iterator[R]:
-    """Yield sample(query) of each query, in order, computed on `workers` processes.
+def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K]) -> Iterator[R]:
+    """Yield sample(query) of each query, in order; many queries are divided among processes (`map_processes`).
 
-    sample: must survive pickling; each process receives it once. 1 worker is this process itself. Only a few
-    chunks of the queries are held at any time.
+    sample: must survive pickling. Only a few chunks of the queries are held at any time.
     """
     rest = iter(queries)
     chunks = iter(lambda: list(islice(rest, CHUNK_SIZE)), [])
-    for samples in map_processes(partial(_sample_each, sample), chunks, workers):
+    for samples in map_processes(partial(_sample_each, sample), chunks):
         yield from samples
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from sciprism.errors import InputError
-from sciprism.parallel import map_threads
+from sciprism.parallel import count_threads, map_threads
 from sciprism.prepare.preparation import Count, DevShare, Positive, Settings, Share
 from sciprism.prepare.samplers.examples import NO_LINK, sample_outside
 from sciprism.prepare.samplers.sampling import (
@@ -55,7 +54,6 @@ class SamplerInputs:
     """
 
     sources: CitationSources
-    workers: int
     select: Callable[[Iterable[int]], list[tuple[int, int]]]
     report: SampleReport
 
@@ -112,7 +110,7 @@ class SpecterTripletSampler(TripletSampler):
             links = {row: (np.array([*of], np.int32), np.array([*of.values()], np.float32)) for row, of in found}
             strengths, rows = partial(given_strengths, links), sorted(links)
         queries = inputs.select(rows)
-        samples = sample_in_parallel(partial(self.sample_query, corpus.names, strengths), queries, inputs.workers)
+        samples = sample_in_parallel(partial(self.sample_query, corpus.names, strengths), queries)
         for (row, _), sample in zip(queries, samples, strict=True):
             if inputs.report.add(sample):
                 yield row, sample
@@ -228,7 +226,7 @@ class SciNCLSampler(TripletSampler):
         """Yield the triplets of all papers that cite others."""
         vectors = embed_graph(corpus.graph, dim=self.dim, seed=self.seed)
         queries = inputs.select(np.flatnonzero(corpus.graph.cited.counts).tolist())
-        return self.sample_neighbours(corpus.names, vectors, queries, workers=inputs.workers, report=inputs.report)
+        return self.sample_neighbours(corpus.names, vectors, queries, report=inputs.report)
 
     def sample_neighbours(
         self,
@@ -236,7 +234,6 @@ class SciNCLSampler(TripletSampler):
         vectors: NDArray[np.float32],
         queries: Iterable[tuple[int, int]],
         *,
-        workers: int = 1,
         report: SampleReport,
     ) -> Samples:
         """Yield the sample of each query, as rows of names, in the order of the rows.
@@ -244,7 +241,7 @@ class SciNCLSampler(TripletSampler):
         vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are dropped.
         Another turn gives another sample, as far as the bands are wider than what is sampled from them. The
         triplets are zipped as published: the nearest positives meet easy negatives, the last ones hard
-        negatives. workers: threads; any number gives the same samples.
+        negatives.
         """
         rows = rows_with_vectors(vectors)
         near, far = self.bands(len(rows))
@@ -258,7 +255,7 @@ class SciNCLSampler(TripletSampler):
         sampling = Sampling(limit=self.max_queries, seed=self.seed, report=report)
         query_rows = np.array(sampling.select(names, turns), np.int32)
         pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
-        ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
+        ranks = nearest_neighbours(vectors, query_rows, far.stop)
         for row, ranked in zip(query_rows.tolist(), ranks, strict=True):
             for turn in turns[row]:
                 sample = self._sample(names, (row, turn), ranked, (near, far), pool)
@@ -404,30 +401,21 @@ def rows_with_vectors(vectors: NDArray[np.float32]) -> Rows:
     return np.flatnonzero(vectors.any(axis=1)).astype(np.int32)
 
 
-def nearest_neighbours(vectors: NDArray[np.float32], queries: Rows, count: int, *, workers: int = 1) -> Iterator[Rows]:
+def nearest_neighbours(vectors: NDArray[np.float32], queries: Rows, count: int) -> Iterator[Rows]:
     """Yield the rows of the `count` nearest neighbours of each query row, nearest first, (count,).
 
     vectors: (n, dim), unit or zero. Rows with equal scores come in ascending order; a row is not its own
-    neighbour. workers: threads; any number gives the same bytes. Every query has a vector, and there are
-    more than `count` of these.
+    neighbour. Any number of threads gives the same bytes. Every query has a vector, and there are more than
+    `count` of these.
     """
     import torch
 
     others = rows_with_vectors(vectors)
     candidates = torch.from_numpy(vectors if len(others) == len(vectors) else vectors[others])
-    threads = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            waiting = deque[Future[list[Rows]]]()
-            for start in range(0, len(queries), QUERY_BLOCK):
-                positions = np.searchsorted(others, queries[start : start + QUERY_BLOCK])
-                waiting.append(pool.submit(_nearest, candidates, positions, count))
-                if len(waiting) > workers:
-                    yield from (others[near] for near in waiting.popleft().result())
-            while waiting:
-                yield from (others[near] for near in waiting.popleft().result())
-    finally:
-        torch.set_num_threads(threads)
+    blocks = [np.searchsorted(others, queries[n : n + QUERY_BLOCK]) for n in range(0, len(queries), QUERY_BLOCK)]
+    for start in range(0, len(blocks), step := 4 * count_threads()):
+        for rows in map_threads(partial(_nearest, candidates, count=count), blocks[start : start + step]):
+            yield from (others[near] for near in rows)
 
 
 def _nearest(candidates: Tensor, positions: NDArray[np.int64], count: int) -> list[Rows]:

@@ -23,7 +23,7 @@ from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.papers.records import Paper
 from sciprism.prepare import preparation
-from sciprism.prepare.preparation import PARTS, Count, ExampleFolder, Positive, Preparation, Settings, TrainingSource
+from sciprism.prepare.preparation import PARTS, Count, ExampleFolder, Preparation, Settings, TrainingSource
 from sciprism.prepare.samplers.examples import (
     SEED,
     ScoredList,
@@ -379,12 +379,11 @@ WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
 
 
 class SourceSettings(Settings):
-    """Sizes of files, 0 for all; the seed of samples; the number of processes."""
+    """Sizes of files, 0 for all; the seed of samples."""
 
     max_examples: Count = MAX_EXAMPLES
     max_dev_examples: Count = MAX_DEV_EXAMPLES
     seed: Count = SEED
-    workers: Positive = 1
 
 
 _DEFAULT_SETTINGS = SourceSettings()
@@ -467,5 +466,5 @@ def _plan_samplings(
             min(filter(None, (limits[part], requested)), default=0),
             preparation.SourceReport(requested=requested),
         )
-        samplings[part] = Sampling(limit=limit, seed=settings.seed, workers=settings.workers, report=report)
+        samplings[part] = Sampling(limit=limit, seed=settings.seed, report=report)
     return samplings
