@@ -34,7 +34,6 @@ def test_duplicates_are_counted_by_source(command, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["a.ris", "-o", "a.ris"], "a.ris is also read"),
         (["a.ris", "-o", "m.ris", "--review", "a.ris"], "a.ris is also read"),
         (["a.ris", "-o", "m.csv", "--review", "m.csv"], "m.csv is the output and the review file"),
         (["a.ris", "-o", "m.txt"], "its name must end with .bib"),

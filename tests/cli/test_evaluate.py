@@ -90,15 +90,6 @@ def test_progress_inside_a_task(work_folder, monkeypatch, capsys, tiny_model):
     assert "encoding" not in run(monkeypatch, capsys, *command)[2]  # all is scored
 
 
-def test_a_second_run_keeps_results_and_vectors(work_folder, monkeypatch, capsys):
-    command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
-    run(monkeypatch, capsys, *command)
-    before = (work_folder / "out" / "random" / "my" / "find.json").read_bytes()
-    status, _out, err = run(monkeypatch, capsys, *command)
-    assert status == 0 and "(already scored)" in err
-    assert (work_folder / "out" / "random" / "my" / "find.json").read_bytes() == before
-
-
 def test_a_failed_task_has_no_number_and_the_status_says_so(work_folder, monkeypatch, capsys):
     (work_folder / "both.toml").write_text(TASKS)
     first = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "out")

@@ -56,10 +56,6 @@ def test_refusals(command, tiny_model, tmp_path):
     for words, message in (
         (("no/such/model", "-o", tmp_path / "out"), "no folder no/such/model"),
         ((tiny_model, "-o", tmp_path / "out"), "pass pooling cls or mean"),
-        (
-            (tiny_model, "-o", tmp_path / "out", *pooled, "--format", "tagging"),
-            "has no format 'tagging'; it has",
-        ),
         ((tiny_model, "-o", tmp_path / "full", *pooled), "is not empty; name a new folder"),
     ):
         status, out, err = command(*words)

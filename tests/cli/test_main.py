@@ -25,12 +25,6 @@ def test_a_wrong_request_is_status_2_and_one_line():
     assert not done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["embed"], ["search", "--no-such-option", "x"]])
-def test_a_wrong_command_line_is_status_2(arguments):
-    done = sciprism(*arguments)
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-
-
 def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
     (tmp_path / "papers.csv").write_text("id,title\n1,Dark matter\n")
     command = ["embed", str(tmp_path / "papers.csv"), "-o", str(tmp_path / "c")]

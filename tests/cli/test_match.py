@@ -12,6 +12,7 @@ import pytest
 from build_commands import run
 from sciprism.cli.options import build_settings, list_options
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
+from sciprism.uses.recommending.settings import RecommendSettings
 
 TOPICS = ("dark matter halo", "gene protein dna", "language text word", "market price risk")
 BASE = ("match", "submissions.jsonl", "--reviewers", "profiles", "-o", "out/pairs.csv", "--per-paper", "2")
@@ -98,16 +99,11 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
     ("more", "words"),
     [
         (("--max-papers", "1"), "need 8 reviews, and the 4 reviewers without conflict may write at most 4 of them"),
-        (("--require", "senior"), "not COLUMN=VALUE:NUMBER"),
-        (("--objective", "best"), "none of fair, sum, perturbed"),
         (("--bids", "nowhere.csv"), "nowhere.csv: no such file"),
         (("--reviewer-papers", "profiles"), "belongs to a table of reviewers"),
         (("-o", "profiles"), "profiles is a folder; name a file such as profiles/out.csv"),
         (("-o", "pairs.xlsx"), "pairs.xlsx: end its name in .csv, or in .json for OpenReview's form"),
-        (("-o", "submissions.jsonl"), "submissions.jsonl is also read"),
         (("-o", "out.csv", "--bids", "out.conflicts.csv"), "out.conflicts.csv is also read"),
-        (("--scores-out", "submissions.jsonl"), "submissions.jsonl is also read"),
-        (("-o", "profiles/out.csv"), "profiles/out.csv is also read, as profiles"),
     ],
 )
 def test_a_refusal_is_one_line_and_writes_nothing(command, more, words):
@@ -117,15 +113,6 @@ def test_a_refusal_is_one_line_and_writes_nothing(command, more, words):
     assert not Path("out").exists() and Path("submissions.jsonl").read_text() == before
 
 
-@pytest.mark.parametrize("name", ["pairs.conflicts.csv", "pairs.details.json", "pairs.audit.json"])
-def test_a_file_of_a_person_next_to_the_output_is_not_replaced(command, name):
-    Path("out").mkdir()
-    Path("out", name).write_text("my notes\n")
-    status, _, err = command(*BASE)
-    assert status == 2 and f"out/{name} would be written together with out/pairs.csv, and exists" in err
-    assert Path("out", name).read_text() == "my notes\n" and len(list(Path("out").iterdir())) == 1
-
-
 def test_a_failed_run_leaves_the_earlier_files(command):
     assert command(*BASE)[0] == 0
     before = Path("out/pairs.csv").read_text()
@@ -133,12 +120,18 @@ def test_a_failed_run_leaves_the_earlier_files(command):
     assert Path("out/pairs.csv").read_text() == before
 
 
-@pytest.mark.parametrize("settings", [MatchSettings, MatchFiles])
-def test_options_are_the_settings_of_the_call(settings):
+@pytest.mark.parametrize(
+    ("settings", "name", "given", "kept"),
+    [
+        (MatchSettings, "require", ["a=b:1"], ("a=b:1",)),
+        (MatchFiles, "after", ["a=b:1"], ("a=b:1",)),
+        (RecommendSettings, "half_life", 3.0, 3.0),
+    ],
+)
+def test_options_are_the_settings_of_the_call(settings, name, given, kept):
     defaults = {option.name: option.default for option in list_options(settings)}
-    assert build_settings(settings, defaults) == settings()
-    repeated = "require" if settings is MatchSettings else "after"
-    assert getattr(build_settings(settings, defaults | {repeated: ["a=b:1"]}), repeated) == ("a=b:1",)
+    assert build_settings(settings, defaults) == settings() and defaults.get("half_life", 0) == 0
+    assert getattr(build_settings(settings, defaults | {name: given}), name) == kept
 
 
 def test_an_assignment_is_explained(command):

@@ -87,14 +87,6 @@ def test_shards_a_tokenizer_and_the_table(tmp_path, monkeypatch, capsys):
     assert {path.name for path in out.iterdir()} == {"train", "dev", "tokenizer", "mixture.json", ".lock"}
 
 
-def test_the_same_bytes_again(tmp_path, monkeypatch, capsys):
-    one, two = papers(tmp_path / "one.jsonl", range(60)), papers(tmp_path / "two.jsonl", range(50, 90))
-    words = (f"a={one}", f"b={two}", "--weight", "b=1.5", "--dev", 0.1)
-    for name in ("x", "y"):
-        assert prepare(monkeypatch, capsys, tmp_path / name, *words)[0] == 0
-    assert state(tmp_path / "x") == state(tmp_path / "y")
-
-
 def test_weights_and_an_even_mixture(tmp_path, monkeypatch, capsys):
     """a goes through 40 documents three times, b through about half of 200 once."""
     one, two = papers(tmp_path / "one.jsonl", range(40)), papers(tmp_path / "two.jsonl", range(100, 300))

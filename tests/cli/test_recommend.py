@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from build_commands import run
-from sciprism.cli.options import build_settings, list_options
 from sciprism.encoders.encoder import Encoder
-from sciprism.uses.recommending.settings import RecommendSettings
 
 TOPICS = {
     "halo": ("Dark matter halos of {0} galaxies", "We simulate halos of dark matter around {0} galaxies."),
@@ -98,24 +96,6 @@ def test_what_is_left_out_is_listed_with_the_reason(command) -> None:
     assert Path("ranked-left-out.csv").read_text() == rows[0] + "\n"
 
 
-@pytest.mark.parametrize("name", ["ranked.csv", "ranked.jsonl", "ranked.bib", "ranked-left-out.csv"])
-def test_files_of_others_are_not_replaced_unless_named(command, name: str) -> None:
-    Path(name).write_text("mine\n")
-    status, _, err = command(*MINE, "-o", "ranked")
-    assert status == 2 and f"{name} would be written together with ranked, and exists" in err
-    assert Path(name).read_text() == "mine\n" and len(list(Path().glob("ranked*"))) == 1
-    Path(name).unlink()
-    assert [command(*MINE, "-o", "ranked")[0] for _ in range(2)] == [0, 0], "files of an earlier run are replaced"
-
-
-def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None:
-    assert run(monkeypatch, capsys, "embed", "today.jsonl", "-o", "vecs")[0] == 0
-    of_files = json.loads(command(*MINE, "--json")[1])
-    mixed = json.loads(command("--library", "mine.jsonl", "--new", "vecs", "--json")[1])
-    assert [hit["id"] for hit in mixed["hits"]] == [hit["id"] for hit in of_files["hits"]]
-    assert mixed["counts"]["encoded"] == 6 and mixed["model"]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -124,8 +104,6 @@ def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None
         ((*MINE, "-o", "ranked.xlsx"), "ranked.xlsx: its name must end with .csv, .jsonl, .bib, .ris"),
         (("--library", "mine.jsonl", "--new", "*.jsonl", "-o", "today"), "today.jsonl is also read, as *.jsonl"),
         (("--library", "-", "--new", "-"), "library and new are both standard input"),
-        ((*MINE, "-k", "0"), "k is 0"),
-        ((*MINE, "--balance", "2"), "balance is 2.0"),
         ((*MINE, "--half-life", "-2"), "half-life is -2.0"),
         (("--library", "empty.jsonl", "--new", "today.jsonl"), "the file is empty"),
         (("--library", "mine.jsonl", "--new", "bad.jsonl"), "no title and no abstract; fix it or pass --skip-bad"),
@@ -172,18 +150,6 @@ def test_an_interrupted_command_continues_with_what_was_encoded(command, monkeyp
     done = sum(encoded)
     assert command(*MINE, "-o", "ranked.csv")[0] == 0
     assert done == 7 and sum(encoded) == 10, "6 papers of the library and 4 others, each once"
-
-
-def test_progress_is_shown(command, monkeypatch) -> None:
-    monkeypatch.setattr("sciprism.cli.output.PLAIN_INTERVAL", 0.0)
-    err = command(*MINE)[2]
-    assert "reading the library: 6 of 6 papers" in err and "comparing new papers: 5 of 5 papers" in err
-
-
-def test_the_options_have_the_defaults_of_the_settings() -> None:
-    options = {option.name: option.default for option in list_options(RecommendSettings)}
-    assert build_settings(RecommendSettings, options) == RecommendSettings()
-    assert options["half_life"] == 0 and build_settings(RecommendSettings, options | {"half_life": 3.0}).half_life == 3
 
 
 def test_what_was_shown_is_not_shown_again(command) -> None:

@@ -47,9 +47,9 @@ tag suggest in/b.jsonl --vocabulary in/labels.csv -o out/tags.csv --model in/mod
 tag suggest in/b.jsonl --tagger in/tagger -o out/tags.jsonl --model in/model
 screen records in/labelled.csv -o out/included.csv
 screen simulate in/labelled.csv -o out/curve.svg --seeds 2 --model in/model
-prepare citations in/cited.jsonl -o out
+prepare citations in/cited.jsonl -o out --sampling-exponent 0.5 --dev 0.2
 prepare pairs in/cited.jsonl -o out --shapes title-abstract,citing-cited-titles
-prepare text a=in/a.jsonl b=in/b.jsonl -o out --vocab-size 600 --length 64
+prepare text a=in/a.jsonl b=in/b.jsonl -o out --vocab-size 600 --length 64 --weight b=1.5 --dev 0.1
 prepare lexical in/model in/pairs.jsonl -o out --width 8
 prepare multi-scidocs in/cited.jsonl -o out --negatives 20
 prepare open -o out --data in/open

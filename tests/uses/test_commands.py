@@ -136,6 +136,8 @@ def test_search_prints_a_ranked_list(collection: Path) -> None:
     assert words.startswith("1 0.") and "A universal density profile A. Berg; ApJ, 1997 [halo]" in words
     assert "“Dark matter halos share one density profile, cf. Fig. 2.”" in words
     assert "2 0." in words and "3 0." not in words
+    hits = json.loads(run("search", collection, "dark matter density profile", "--json").stdout)["rankings"][0]["hits"]
+    assert sorted(hits, key=lambda hit: -hit["score"]) == hits and [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5]
 
 
 def test_all_words_are_one_query(collection: Path) -> None:
@@ -325,11 +327,6 @@ def test_a_model_that_moved_can_be_named(collection: Path) -> None:
     assert "search with --model FOLDER" in error_of(run("search", collection, "dna"))
     assert run("search", collection, "dna", "--model", "here").exit_code == 0
     assert "vectors of gone" in error_of(run("search", collection, "dna", "--model", "other"))
-
-
-@pytest.mark.parametrize("command", ["embed", "index", "search", "similar"])
-def test_help_has_an_example(command: str) -> None:
-    assert f"Example: sciprism {command} " in run(command, "--help").stdout
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
