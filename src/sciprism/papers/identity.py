@@ -8,6 +8,7 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from hashlib import blake2b
 from importlib.resources import files
 from itertools import combinations
 from typing import NamedTuple
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from sciprism.papers.cleaning import normalize_arxiv, normalize_doi, normalize_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
-from sciprism.seeding import random_bits
 
 _WORDS = tomllib.loads((files(__package__) / "titles.toml").read_text(encoding="utf-8"))
 GENERIC_TITLES = frozenset(_WORDS["generic"].split())
@@ -310,7 +310,7 @@ def _fold_letters(text: str) -> str:
 
 def hash_text(text: str) -> int:
     """Hash a text to 64 bits; no text is 0."""
-    return random_bits(text) if text else 0
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) if text else 0
 
 
 def _hash_words(words: Iterable[str]) -> int:
