@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,24 +141,16 @@ def test_papers_that_no_one_can_use(tmp_path: Path, paper: Paper, reason: str) -
     assert (report.bad, report.papers) == (1, 3)
 
 
-def test_papers_that_are_classified_ahead_of_a_gpu_give_the_same_collection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_module("sciprism.store.embed"), "BATCH", 4)
-    papers, found = some_papers(60), {}
+def test_shards_before_an_error_are_stored(tmp_path: Path) -> None:
+    papers, encoder = some_papers(60), FakeEncoder()
     other = [replace(papers[row], title="Other") for row in (17, 40, 58)]  # of papers in a shard, in the next, in none
-    for device in ("cpu", "cuda"):
-        folder, encoder = tmp_path / device, FakeEncoder(delay=0.005)
-        encoder.device = SimpleNamespace(type=device)
-        embed(papers[:15], encoder, folder, layout=SMALL)
-        changed = [replace(paper, abstract="Now it has one.") for paper in papers[:5]]
-        first = embed([*changed, *papers[5:59], *papers[30:35], *other], encoder, folder, skip_bad=True)
-        assert (first.changed, first.unchanged, first.new, first.duplicates, first.bad) == (5, 10, 44, 5, 3)
-        with pytest.raises(InputError, match="number 26 of the input: paper 'p70', 'Other'"):
-            embed([*some_papers(25, 60), replace(some_papers(1, 70)[0], title="Other"), *papers], encoder, folder)
-        found[device] = first, snapshot(folder)
-        assert StoredCollection.open(folder).rows == 15 + 49 + 20, "shards before the error are stored"
-    assert found["cuda"] == found["cpu"]
+    embed(papers[:15], encoder, tmp_path, layout=SMALL)
+    changed = [replace(paper, abstract="Now it has one.") for paper in papers[:5]]
+    first = embed([*changed, *papers[5:59], *papers[30:35], *other], encoder, tmp_path, skip_bad=True)
+    assert (first.changed, first.unchanged, first.new, first.duplicates, first.bad) == (5, 10, 44, 5, 3)
+    with pytest.raises(InputError, match="number 26 of the input: paper 'p70', 'Other'"):
+        embed([*some_papers(25, 60), replace(some_papers(1, 70)[0], title="Other"), *papers], encoder, tmp_path)
+    assert StoredCollection.open(tmp_path).rows == 15 + 49 + 20
 
 
 def test_hashes_of_many_papers_stay_apart_from_those_of_stored_ones(

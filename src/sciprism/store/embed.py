@@ -7,10 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +21,6 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.languages import count_other_languages
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
-from sciprism.parallel import map_ahead
 from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (
@@ -40,7 +37,6 @@ from sciprism.store.writing import BATCH, PendingRow, ShardWriter, mark_deleted,
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-AHEAD = 16  # batches of papers that a thread classifies while a shard is encoded on a GPU: two shards
 MAX_YEAR = 100_000
 MAX_REASONS = 20
 
@@ -110,14 +106,11 @@ def embed(
     check_folder(folder)
     group_by_space(encoder, layout.formats or ())  # refuses unknown formats before the folder is made
     with lock_folder(folder):
-        collection = open_or_create(folder, encoder, layout)
         rules = _Rules(skip_bad, replace, prune, corrections)
-        run = _EmbeddingRun(collection, encoder, rules, progress)
+        run = _EmbeddingRun(open_or_create(folder, encoder, layout), encoder, rules, progress)
         rest = iter(papers)
-        batches = iter(lambda: list(islice(rest, BATCH)), [])
-        for full in (map if encoder.device.type == "cpu" else partial(map_ahead, ahead=AHEAD))(run.add, batches):
-            if any(full):
-                run.write(*full)
+        while batch := list(islice(rest, BATCH)):
+            run.add(batch)
             run.show()
         return run.finish()
 
@@ -133,15 +126,9 @@ class _Rules:
 
 
 class _EmbeddingRun:
-    """One pass over an input: classifies papers, in shards, and writes these, maybe while another thread classifies."""
+    """One pass over an input: classifies papers, and writes those to be stored in shards."""
 
-    def __init__(
-        self,
-        collection: StoredCollection,
-        encoder: Encoder,
-        rules: _Rules,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, collection: StoredCollection, encoder: Encoder, rules: _Rules, progress: Progress) -> None:
         self.report = EmbedReport()
         self._folder, self._stored = collection.folder, collection
         self._encoder, self._rules = encoder, rules
@@ -151,51 +138,38 @@ class _EmbeddingRun:
         self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._pending: list[PendingRow] = []  # of the shard that is not full
-        self._unwritten: list[PendingRow] = []  # these too, after those of full shards
-        self._first_unwritten = collection.manifest.rows
-        self._lock = Lock()
+        self._first_pending = collection.manifest.rows
         self._other_languages = Counter[str]()
 
-    def add(self, records: list[Paper | Deletion]) -> tuple[list[list[PendingRow]], InputError | None]:
-        """Classify papers; return the shards that are full now, and the error that ends the pass after them."""
-        shards: list[list[PendingRow]] = []
+    def add(self, records: list[Paper | Deletion]) -> None:
+        """Classify papers, and write each shard that is full."""
         texts = iter(self._encoder.texts([record for record in records if isinstance(record, Paper)], role="paper"))
-        try:
-            for paper in records:
-                if isinstance(paper, Deletion):
-                    self._delete(paper)
-                    continue
-                text = next(texts)
-                self.report.read += 1
-                if is_blank(paper.title) and is_blank(paper.abstract):
-                    self._bad(paper, "it has no title and no abstract; add one")
-                elif paper.year is not None and abs(paper.year) > MAX_YEAR:
-                    self._bad(paper, f"its year is {paper.year}; correct it")
-                else:
-                    self._classify(paper, text)
-                if len(self._pending) == self._writer.manifest.shard_size:
-                    shards.append(self._pending)
-                    self._pending = []
-        except InputError as error:
-            return shards, error
-        return shards, None
+        for paper in records:
+            if isinstance(paper, Deletion):
+                self._delete(paper)
+                continue
+            text = next(texts)
+            self.report.read += 1
+            if is_blank(paper.title) and is_blank(paper.abstract):
+                self._bad(paper, "it has no title and no abstract; add one")
+            elif paper.year is not None and abs(paper.year) > MAX_YEAR:
+                self._bad(paper, f"its year is {paper.year}; correct it")
+            else:
+                self._classify(paper, text)
+            if len(self._pending) == self._writer.manifest.shard_size:
+                self._write_shard()
 
-    def write(self, shards: list[list[PendingRow]], error: InputError | None = None) -> None:
-        """Encode and write shards; then raise the error, if there is one."""
-        for rows in shards:
-            papers = [row.paper for row in rows if row.status.kind != "updated"]
-            self._other_languages.update(count_other_languages([f"{each.title} {each.abstract}" for each in papers]))
-            self._writer.write(rows)
-            with self._lock:
-                self._first_unwritten += len(rows)
-                del self._unwritten[: len(rows)]
-        if error is not None:
-            raise error
+    def _write_shard(self) -> None:
+        papers = [row.paper for row in self._pending if row.status.kind != "updated"]
+        self._other_languages.update(count_other_languages([f"{each.title} {each.abstract}" for each in papers]))
+        self._writer.write(self._pending)
+        self._first_pending += len(self._pending)
+        self._pending = []
 
     def finish(self) -> EmbedReport:
         """Write the last shard, and record what left and that the input was read completely."""
         if self._pending:
-            self.write([self._pending])
+            self._write_shard()
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
         deleted = self._known.find_unseen(np.array(self._deleted, np.uint64))
@@ -248,10 +222,8 @@ class _EmbeddingRun:
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
         if status.kind in ("new", "changed", "updated"):
-            with self._lock:
-                self._known.mark(hashes, self._first_unwritten + len(self._unwritten))
-                self._pending.append(PendingRow(paper, hashes, status))
-                self._unwritten.append(self._pending[-1])
+            self._known.mark(hashes, self._first_pending + len(self._pending))
+            self._pending.append(PendingRow(paper, hashes, status))
         elif status.kind == "unchanged":
             self._known.mark(hashes, status.row)
 
@@ -291,9 +263,8 @@ class _EmbeddingRun:
         return known is None or not set(paper.place.list_all()) <= set(known.list_all())
 
     def _known_paper(self, row: int) -> Paper:
-        with self._lock:
-            if row >= self._first_unwritten:
-                return self._unwritten[row - self._first_unwritten].paper
+        if row >= self._first_pending:
+            return self._pending[row - self._first_pending].paper
         if row >= self._stored.rows:
             self._stored = StoredCollection(self._folder, self._writer.manifest)
         return self._stored.papers([row])[0]
