@@ -33,6 +33,14 @@ def write_source(path: Path, count: int, seed: int = 0, candidate: str = "paper"
     return path
 
 
+def write_answers(folder: Path, count: int) -> None:
+    """Write papers with fields of study, and papers with numbers."""
+    for name, answers in (("fields", [["physics"], ["biology"]]), ("years", [[0.5], [2.0]])):
+        papers = [Paper(id=f"{name}{n}", title=f"{WORDS[n]} {WORDS[n + 1]}") for n in range(count)]
+        examples = [Example(paper, answers=tuple(answers[n % 2])) for n, paper in enumerate(papers)]
+        write_examples(examples, folder / f"{name}.jsonl")
+
+
 RECIPE = """
 name = "made"
 seed = 5

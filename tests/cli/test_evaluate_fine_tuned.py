@@ -46,19 +46,8 @@ def test_a_grid_then_every_seed(data, monkeypatch, capsys, tiny_model):
 
 
 @pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ("rate", "--grid 'rate' is not NAME=NUMBER,NUMBER"),
-        ("rate=fast", "is not NAME=NUMBER"),
-        ("speed=3", "unknown axis of the grid 'speed'; known: rate, batch, epochs"),
-        ("epochs=1.5", "epochs takes whole numbers"),
-    ],
+    ("grid", "message"), [("rate", "--grid 'rate' is not NAME=NUMBER,NUMBER"), ("rate=fast", "is not NAME=NUMBER")]
 )
 def test_grids_that_are_none(data, monkeypatch, capsys, tiny_model, grid, message):
     status, _, err = run(monkeypatch, capsys, "evaluate", tiny_model, *TUNED, "--grid", grid)
     assert status == 2 and message in err and err.count("\n") == 1
-
-
-def test_bm25_has_no_number(data, monkeypatch, capsys):
-    status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", *TUNED, "--seeds", 1)
-    assert status == 0 and "cannot be fine-tuned" in out

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from build_commands import run
+from html_page import Page
 from sciprism.cli.options import build_settings, list_options
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 from sciprism.uses.recommending.settings import RecommendSettings
@@ -217,25 +217,6 @@ def test_what_cannot_be_explained_is_named(command, words, message):
     assert status == 2 and message in err and not out
 
 
-class Page(HTMLParser):
-    """Links, headings of tables and text of a page; fails where an address is outside of it."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.links, self.tags, self.text = [], [], ""
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attributes):
-        named = dict(attributes)
-        assert "src" not in named and tag != "link"
-        self.tags.append((tag, named))
-        if tag == "a":
-            self.links.append(named["href"])
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_pages_name_what_their_readers_may_see(command):
     rows = [
         json.loads(line) | {"id": f"S/{n}", "authorids": ["~Eve_<b>1"]}
@@ -246,15 +227,16 @@ def test_pages_name_what_their_readers_may_see(command):
     assert command(*BASE, "--constraints", "constraints.csv", "--max-papers", "3")[0] == 0
     status, out, _ = command("match", "report", "-a", "out/pairs.csv", "-o", "pages")
     assert status == 0 and "4 pages" in out and "pages/index.html" in out
-    index = Page(Path("pages/index.html"))
+    index, submission, reviewer = (
+        Page(Path("pages", f"{name}.html").read_text("utf-8")) for name in ("index", "submissions/S_0", "reviewers/r1")
+    )
     assert len(index.links) == 4 + 8 + 4 and all(Path("pages", link).is_file() for link in index.links)
     assert "domain conflicts: not checked" in index.text and ("input", {"id": "search", "type": "search"}) in index.tags
-    submission = Page(Path("pages/submissions/S_0.html"))
     assert "forbidden: constraints.csv, line 1" in submission.text and "Next candidates" in submission.text
     assert all(Path("pages/submissions", link).resolve().is_file() for link in submission.links)
-    reviewer = Page(Path("pages/reviewers/r1.html"))
     assert not reviewer.links and "constraints" not in reviewer.text and "r0" not in reviewer.text
     assert "wrote “Forty theories: gene protein dna”" in reviewer.text
     for page in (index, submission, reviewer):
+        assert not any("src" in named or tag == "link" for tag, named in page.tags)
         assert ("html", {"lang": "en"}) in page.tags and [tag for tag, _ in page.tags].count("h1") == 1
         assert all("scope" in named for tag, named in page.tags if tag == "th")

@@ -50,10 +50,7 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts"),
-    ],
+    ("words", "message"), [(("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts")]
 )
 def test_wrong_requests(files, monkeypatch, capsys, words, message):
     made = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")

@@ -70,10 +70,7 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     ("words", "message"),
     [
         (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
-        (
-            ("scimult", "5", "--only", "vanilla", "--models", "vanilla=vanilla"),
-            "scimult/link_prediction_retrieval",
-        ),
+        (("scimult", "5", "--only", "vanilla", "--models", "vanilla=vanilla"), "scimult/link_prediction_retrieval"),
     ],
 )
 def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, message):

@@ -13,10 +13,7 @@ from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 
 
 @pytest.fixture(scope="module")

@@ -145,10 +145,7 @@ def test_wrong_items(items, message, tiny_encoder):
 @pytest.mark.parametrize(
     "request_, message",
     [
-        (
-            {"format": "ranking"},
-            "has no format 'ranking'; it has classification, regression, proximity, search",
-        ),
+        ({"format": "ranking"}, "has no format 'ranking'; it has classification, regression, proximity, search"),
         ({"role": "author"}, "unknown role 'author'; known: paper, query, label"),
         ({"fields": ("title", "doi")}, "unknown fields ('title', 'doi'); a paper has id, title, abstract"),
         ({"fields": "title"}, "unknown fields 'title'"),

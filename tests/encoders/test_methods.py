@@ -155,10 +155,7 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
 BERT_BASE = TransformerConfig(vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512)
 LINEAR = 768 * 768 + 768
 # SciMult sheet, section 3.2: what an expert owns in one block
-OWNED = {
-    "attention-experts": 4 * LINEAR,
-    "feedforward-experts": (768 * 3_072 + 3_072) + (3_072 * 768 + 768) + 2 * 768,
-}
+OWNED = {"attention-experts": 4 * LINEAR, "feedforward-experts": (768 * 3_072 + 3_072) + (3_072 * 768 + 768) + 2 * 768}
 ROUTED = {"attention-experts": {"attention"}, "feedforward-experts": {"feed_forward", "feed_forward_norm"}}
 
 

@@ -84,10 +84,7 @@ def test_parts_of_packages_that_are_missing_or_damaged(parts):
 @pytest.mark.parametrize(
     "name, message",
     [
-        (
-            "some-owner/unknown",
-            "some-owner/unknown is no folder, is not in the local hub cache, and the hub did",
-        ),
+        ("some-owner/unknown", "some-owner/unknown is no folder, is not in the local hub cache, and the hub did"),
         ("some--owner/un..known", "the hub did not deliver it"),
         (
             "unknown",

@@ -17,13 +17,7 @@ from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.text.template import Template
 
-TEXTS = [
-    "",
-    "dark matter",
-    "the gene and the brain " * 20,
-    "a black hole [SEP] in our galaxy",
-    "中文 κείμενο 🧬",
-]
+TEXTS = ["", "dark matter", "the gene and the brain " * 20, "a black hole [SEP] in our galaxy", "中文 κείμενο 🧬"]
 PROMPTS = {"query": "find: ", "paper": "read: "}
 
 

@@ -263,10 +263,7 @@ def without_experts(state):
 
 QUERY = "encoder.layer.1.attention.self.moe_query.2.weight"
 REFUSED = {
-    "an expert's weight is missing": (
-        without(QUERY),
-        f"2 weights are missing|1 weights are missing.*{QUERY}",
-    ),
+    "an expert's weight is missing": (without(QUERY), f"2 weights are missing|1 weights are missing.*{QUERY}"),
     "one encoder is missing": (
         lambda s: [s["model_dict"].pop(n) for n in [*s["model_dict"]] if n.startswith("ctx_model")],
         "expected one ctx_model...embeddings.word_embeddings.weight, found 0",
@@ -289,10 +286,7 @@ REFUSED = {
     "a gate chooses": (with_parameters(use_infer_expert=True), "experts that a gate chooses"),
     "six experts": (with_parameters(num_expert=6), "num_expert is 6; known: 3"),
     "tokens choose": (with_parameters(moe_type="mod2:tok"), r"moe_type is 'mod2:tok'; known: mod\{N\}:attn"),
-    "another rule": (
-        with_parameters(moe_type="mod3:attn"),
-        "states moe_type 'mod3:attn', but the layers 2",
-    ),
+    "another rule": (with_parameters(moe_type="mod3:attn"), "states moe_type 'mod3:attn', but the layers 2"),
     "no experts stated": (with_parameters(use_moe=False), "states use_moe False, but the layers 2, 4 of 4"),
     "no experts there": (without_experts, "use_moe is set, but no layer has experts"),
     "both kinds": (

@@ -143,10 +143,7 @@ ABOUT = "config_sentence_transformers"
     "about, expected",
     [
         ({"prompts": PROMPTS}, {"query": "query", "paper": "document", "label": "document"}),
-        (
-            {"prompts": {"passage": "p: ", "query": "q: "}},
-            {"query": "query", "paper": "passage", "label": "passage"},
-        ),
+        ({"prompts": {"passage": "p: ", "query": "q: "}}, {"query": "query", "paper": "passage", "label": "passage"}),
         (
             {"prompts": {"corpus": "c: ", "passage": "p: ", "document": "d: "}},
             {"paper": "document", "label": "document"},
@@ -155,10 +152,7 @@ ABOUT = "config_sentence_transformers"
             {"prompts": {"query": "q: ", "sort": "s: "}, "default_prompt_name": "sort"},
             {"query": "query", "paper": None, "label": None},  # none named: the library takes its default
         ),
-        (
-            {"prompts": {"sort": "s: "}, "default_prompt_name": None},
-            dict.fromkeys(("query", "paper", "label")),
-        ),
+        ({"prompts": {"sort": "s: "}, "default_prompt_name": None}, dict.fromkeys(("query", "paper", "label"))),
         (
             {"prompts": {"query": "", "document": "d: "}, "default_prompt_name": "document"},
             {"query": "query", "paper": "document", "label": "document"},
@@ -183,10 +177,7 @@ def pooling(**flags):
 
 
 REFUSED = {
-    "dense": (
-        {"modules": modules("Transformer", "Pooling", "Dense")},
-        "Transformer + Pooling + Dense;",
-    ),
+    "dense": ({"modules": modules("Transformer", "Pooling", "Dense")}, "Transformer + Pooling + Dense;"),
     "no pooling": ({"modules": modules("Transformer")}, "modules Transformer; known"),
     "no modules": ({"modules": []}, "names no modules"),
     "modules are an object": ({"modules": {}}, "holds a dict, expected a list"),

@@ -102,16 +102,9 @@ ATTACKS = {
     "posix.system": lambda m: (os.system, (f"touch {m}",)),
     "builtins.open": lambda m: (open, (str(m), "w")),
     "subprocess.Popen": lambda m: (subprocess.Popen, (["touch", str(m)],)),
-    "posix.system in a partial": lambda m: (
-        Attack(lambda: (functools.partial, (os.system, f"touch {m}"))),
-        (),
-    ),
+    "posix.system in a partial": lambda m: (Attack(lambda: (functools.partial, (os.system, f"touch {m}"))), ()),
     "builtins.exec in a state": lambda m: (Held, (), {"x": Attack(lambda: (exec, (touch(m),)))}),
-    "builtins.exec in a configuration": lambda m: (
-        argparse.Namespace,
-        (),
-        {"x": Attack(lambda: (exec, (touch(m),)))},
-    ),
+    "builtins.exec in a configuration": lambda m: (argparse.Namespace, (), {"x": Attack(lambda: (exec, (touch(m),)))}),
 }
 
 

@@ -99,14 +99,20 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
     assert kept.ids == ("a", "b")
 
 
-def test_a_second_run_keeps_what_is_done(tmp_path):
+def test_a_stopped_run_keeps_what_is_done(tmp_path):
     tasks = [task("one"), task("two")]
-    first, _ = run(tmp_path, tasks)
-    (tmp_path / "model" / "made" / "two.json").unlink()  # as if the run had been killed before the second
+
+    def stop(_system, task, _result):
+        if task.name == "two":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate([Known()], suite(*tasks), output=tmp_path, progress=stop)
     again, told = run(tmp_path, tasks)
-    assert len(tasks[0].protocol.calls) == 1 and len(tasks[1].protocol.calls) == 2
+    assert [len(each.protocol.calls) for each in tasks] == [1, 1]
     assert [name for name, result in told] == ["one", "two", "two"]
-    assert again[0] == first[0]
+    whole, _ = run(tmp_path / "whole", [task("one"), task("two")])
+    assert [result.metrics for result in again] == [result.metrics for result in whole]
 
 
 def test_another_declaration_is_run_anew(tmp_path):
@@ -123,28 +129,15 @@ def test_a_failed_task_has_no_number_and_is_tried_again(tmp_path):
     assert mended.status == "done"
 
 
-def test_a_system_that_cannot_take_part_has_no_number(tmp_path):
-    (result,), _ = run(tmp_path, [task()], Known("bm25"))
-    assert result.status == "not served" and result.reason == "BM25 has no vectors" and not result.metrics
-
-
 def test_two_models_of_one_name_do_not_share_a_folder(tmp_path):
     run(tmp_path, [task()])
     with pytest.raises(InputError, match="another model named model"):
         run(tmp_path, [task()], Known(fingerprint="f2"))
-
-
-def test_two_models_of_one_name_do_not_start_together(tmp_path):
     asked = task()
     with pytest.raises(InputError, match="two models are named model"):
-        evaluate([Known(), Known(fingerprint="f2")], suite(asked), output=tmp_path)
+        evaluate([Known(), Known(fingerprint="f2")], suite(asked), output=tmp_path / "other")
     assert asked.protocol.calls == []
-
-
-def test_one_model_named_twice_is_scored_once(tmp_path):
-    asked = task()
-    found = evaluate([Known(), Known()], suite(asked), output=tmp_path)
-    assert len(found) == 1
+    assert len(evaluate([Known(), Known()], suite(asked), output=tmp_path)) == 1, "one model named twice"
 
 
 def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
@@ -185,15 +178,13 @@ def test_data_are_read_once_for_all_systems(tmp_path):
     systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
     found = evaluate(systems, suite(asked), output=tmp_path)
     assert [r.status for r in found] == ["done", "done", "not served"]
+    assert found[2].reason == "BM25 has no vectors" and not found[2].metrics
     assert asked.data.dropped.ids == {"no abstract": ["p1"]}
 
 
-def test_unknown_formats_are_refused():
+def test_suites_and_options_check_themselves():
     with pytest.raises(InputError, match="unknown format"):
         EvaluationOptions(format="clustering")
-
-
-def test_suites_check_themselves():
     with pytest.raises(InputError, match="declared twice"):
         suite(task("one"), task("one"))
     with pytest.raises(InputError, match="unknown tasks two"):
@@ -241,6 +232,7 @@ def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
     assert [result.metrics["mean"].value for result in found] == [0, 1, 2]
     assert asked.protocol.calls == [(seed, 0, "one.jsonl") for seed in range(3)]
     assert asked.protocol.made == ["once"]
+    assert len(found) == 3 and found["one", "model"] == 1, "the mean over seeds"
     more, _ = run(tmp_path, [asked], seeds=4)
     assert len(more) == 4 and len(asked.protocol.calls) == 4  # three are kept
     assert {path.parent.parent.name for path in tmp_path.rglob("one.json")} == {
@@ -298,9 +290,3 @@ def test_results_give_numbers_rows_and_a_table(tmp_path):
         results["one", "other"]
     with pytest.raises(KeyError, match="no metric 'map'; known: mean"):
         results["one", "model", "map"]
-
-
-def test_a_number_is_the_mean_over_seeds(tmp_path):
-    asked = Task(name="one", format="search", protocol=Drawn(), data=Numbers((0.0,)), reference="x")
-    results, _ = run(tmp_path, [asked])
-    assert len(results) == 3 and results["one", "model"] == 1

@@ -155,20 +155,14 @@ def test_other_data_make_another_task(toml, tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (
-            ("name", "nome"),
-            r"mine\.toml, task 1: no name; a task has at least name, protocol, format, metric",
-        ),
+        (("name", "nome"), r"mine\.toml, task 1: no name; a task has at least name, protocol, format, metric"),
         (("find", "a/b"), "the name also names files"),
         (('"retrieve"', '"retreive"'), "task 'find': unknown protocol 'retreive'; did you mean 'retrieve'"),
         (('"search"', '"serch"'), "unknown format 'serch'; did you mean 'search'. known: classification"),
         (('"ndcg@10"', '"ncdg@10"'), "task 'find': .*ncdg"),
         (('"ndcg@10"', "7"), "metrics is .7.: Input should be a valid string"),
         (('"ozone"', '"ozon"'), "data is 'ozon', but there is no .*ozon"),
-        (
-            ("# more", 'distence = "dot"'),
-            "unknown key 'distence'; did you mean 'distance'. known: name, protocol",
-        ),
+        (("# more", 'distence = "dot"'), "unknown key 'distence'; did you mean 'distance'. known: name, protocol"),
         (("# more", 'distance = "far"'), "distance is 'far': Input should be 'encoder', 'cosine'"),
         (("# more", "without_itself = 1"), "without_itself is 1: Input should be a valid boolean"),
         (("# more", 'fields = ["titel"]'), "unknown field 'titel'; did you mean 'title'"),

@@ -92,12 +92,7 @@ def test_masked_lm_is_that_of_the_reference_library(encoder, peer_model):
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("masked-lm", {}),
-        ("auto-encoding", {}),
-        ("relations", RELATIONS | {"teacher_layer": 1}),
-    ],
+    ("name", "settings"), [("masked-lm", {}), ("auto-encoding", {}), ("relations", RELATIONS | {"teacher_layer": 1})]
 )
 def test_pieces_change_nothing(name, settings, encoder):
     learner = learner_of(encoder, name, **settings)

@@ -8,14 +8,12 @@ import pytest
 import torch
 
 from build_runs import by_two_and_by_one, launch_two, losses, run_recipe
-from build_sources import WORDS, write_source
+from build_sources import WORDS, write_answers, write_source
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.papers.records import Paper
 from sciprism.text.token_shards import TokenShardWriter
-from sciprism.training.examples import Example, write_examples
 from sciprism.training.learners.learner import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
@@ -184,10 +182,7 @@ def recipe(tmp_path, tiny_model):
     """A recipe with a stage for each objective, beside its sources."""
     write_source(tmp_path / "search.jsonl", 60)
     write_source(tmp_path / "topics.jsonl", 40, seed=1, candidate="label")
-    for name, answers in (("fields", [["physics"], ["biology"]]), ("years", [[0.5], [2.0]])):
-        papers = [Paper(id=f"{name}{n}", title=f"{WORDS[n]} {WORDS[n + 1]}") for n in range(40)]
-        examples = [Example(paper, answers=tuple(answers[n % 2])) for n, paper in enumerate(papers)]
-        write_examples(examples, tmp_path / f"{name}.jsonl")
+    write_answers(tmp_path, 40)
     draw, tokenizer = random.Random(0), Encoder.load(tiny_model, pooling="mean").tokenizer
     with TokenShardWriter(tmp_path / "blocks", tokenizer, length=16) as writer:
         for encoded in tokenizer.encode_batch([" ".join(draw.sample(WORDS, 8)) for _ in range(60)]):

@@ -265,10 +265,7 @@ def recipe(tmp_path):
     return path
 
 
-SETTINGS = {
-    **TABLES,
-    **{f"objective {name}": each.settings for name, each in learners.items()},
-}
+SETTINGS = {**TABLES, **{f"objective {name}": each.settings for name, each in learners.items()}}
 
 
 @pytest.mark.parametrize("name", SETTINGS)

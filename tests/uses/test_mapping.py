@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +16,7 @@ from pyarrow import parquet
 
 from build_commands import run
 from fake_encoder import FakeEncoder
+from html_page import Page
 from sciprism import InputError, Paper
 from sciprism.store import StoredCollection, embed
 from sciprism.uses import mapping
@@ -169,26 +169,10 @@ def test_files_that_other_programs_read(vectors, plain, tmp_path):
     assert len(graph.findall(".//{*}node")) == 30 and len(graph.findall(".//{*}edge")) == pairs
 
 
-class Tags(HTMLParser):
-    """The tags of a page with their attributes, and the texts of scripts and styles."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.texts = [], {}
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        tag, attrs = self.tags[-1] if self.tags else ("", {})
-        self.texts.setdefault(attrs.get("id", tag), data)
-
-
 def test_the_page_loads_nothing_and_texts_stay_texts(vectors, plain, tmp_path):
     report = write_page(draw_map(vectors), StoredCollection.open(vectors), tmp_path / "m.html", title="<b>Ponds</b>")
     page = (tmp_path / "m.html").read_text(encoding="utf-8")
-    tags = Tags(page)
+    tags = Page(page)
     assert report.shown == 30 and report.size == len(page.encode()) < 120_000
     assert not [attrs for _, attrs in tags.tags if {"src", "href", "onload", "style"} & set(attrs)]
     policy = next(attrs["content"] for _, attrs in tags.tags if attrs.get("http-equiv"))
@@ -196,7 +180,7 @@ def test_the_page_loads_nothing_and_texts_stay_texts(vectors, plain, tmp_path):
         digest = base64.b64encode(hashlib.sha256(tags.texts[name].encode()).digest()).decode()
         assert f"{name}-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy
     write_page(draw_map(vectors), StoredCollection.open(vectors), tmp_path / "served.html", address="/library/x")
-    served = Tags((tmp_path / "served.html").read_text(encoding="utf-8"))
+    served = Page((tmp_path / "served.html").read_text(encoding="utf-8"))
     assert [attrs["src"] for _, attrs in served.tags if "src" in attrs] == ["/static/map.js"]
     assert b"\n/library/x/papers/p1\n" in gzip.decompress(base64.b64decode(served.texts["texts"]))
     assert "onerror" not in page and "<b>Ponds" not in page and "&lt;b&gt;Ponds" in page

@@ -44,16 +44,6 @@ def test_recall_over_all_labels(tmp_path):
     assert outcome.dropped.ids == {"paper without a label of the vocabulary": ["p3"]}
 
 
-def test_names_that_stand_in_the_paper_go_first(tmp_path):
-    matched = [rows(2, 3), rows(0), rows()]
-    outcome = LabelProtocol(metrics=("recall@1", "recall@2", "recall@3"), names_first=True).evaluate(
-        space(matched=matched), build_system(tmp_path), VIEW
-    )
-    assert recalls(outcome, "recall@1") == [0, 0.5]  # p1: 2 3 0 1; p2: 0 3 1 2
-    assert recalls(outcome, "recall@2") == [0, 1]
-    assert recalls(outcome, "recall@3") == [0, 1]
-
-
 def test_names_are_found_in_title_and_abstract(tmp_path):
     labels = [Label(id="a", name="9 0"), Label(id="b", name="1 0", synonyms=("0 0 1",))]
     papers = [Paper(id="p", title="1 0", abstract="the 0 1")]

@@ -3,11 +3,11 @@
 import json
 import re
 from base64 import b64decode
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from html_page import Page
 from sciprism.evaluation.report import outputs
 from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.figures import draw_task_types
@@ -160,46 +160,23 @@ def test_latex_takes_no_name_for_a_command(report):
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == text.count(r"\toprule")
 
 
-class Reader(HTMLParser):
-    """Checks that tags close in order, and collects attributes and text."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.found, self.text = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "img", "source"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report, lab):
     report = lab.report()  # with an average of each task type, which is drawn
     page = outputs["html"](report)
-    reader = Reader()
-    reader.feed(page)
-    assert not reader.open
-    tags = [tag for tag, _ in reader.found]
+    reader = Page(page)
+    assert reader.is_nested and not reader.open
+    tags = [tag for tag, _ in reader.tags]
     assert not {"link", "iframe"} & set(tags)
-    sources = [facts[key] for _, facts in reader.found for key in ("src", "srcset", "href") if key in facts]
+    sources = [facts[key] for _, facts in reader.tags for key in ("src", "srcset", "href") if key in facts]
     drawn = [b64decode(source.removeprefix("data:image/svg+xml;base64,")).decode() for source in sources]
     assert len(drawn) == 2 and all("<svg" in each and "87.0" in each for each in drawn)
     assert "url(" not in page and "@import" not in page and "://" not in page
-    assert NASTY in "".join(reader.text) and "<b>" not in page
-    assert [facts["alt"] for tag, facts in reader.found if tag == "img"] == [
+    assert NASTY in reader.text and "<b>" not in page
+    assert [facts["alt"] for tag, facts in reader.tags if tag == "img"] == [
         draw_task_types(report, report.suites[0]).table.title
     ]
     assert tags.count("table") == sum(1 for _ in build_tables(report))
-    assert sum(facts.get("scope") == "col" for _, facts in reader.found) == tags.count("button")
+    assert sum(facts.get("scope") == "col" for _, facts in reader.tags) == tags.count("button")
 
 
 NAMES = ("citations-trained-model-of-the-second-year", "all-MiniLM-L6-v2", "sciprism-small")

@@ -7,7 +7,7 @@ import pytest
 
 from build_language import COUNT, blurb_package, climate, linkbert_copy, nasa
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import PairInput, TaggingInput
+from sciprism.datasets.inputs import PairInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
@@ -82,28 +82,21 @@ def test_one_setting_where_there_is_no_dev():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("make", "folders"), [(blurb_package, FOLDERS), (linkbert_copy, COPIES)])
-def test_a_set_is_read_from_both_layouts(name, make, folders, tmp_path):
-    make(tmp_path, name, folders[name])
-    data = TASKS[name].data.read(DataRoot(tmp_path))
-    assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
-    assert not data.dropped.to_json()
-    if isinstance(data, TaggingInput):
-        assert data.words[0] == ("protein", "gene", "cell", "study", "0")
-        assert {tag for tags in data.tags for tag in tags} == (
-            {"O", "B-PAR", "B-INT", "B-OUT"} if name == "ebm-pico" else {"O", "B-entity"}
-        )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_both_layouts_say_the_same(name, tmp_path):
+def test_both_layouts_of_a_set_say_the_same(name, tmp_path):
     blurb_package(tmp_path / "one", name, FOLDERS[name])
     linkbert_copy(tmp_path / "two", name, COPIES[name])
     one, two = (TASKS[name].data.read(DataRoot(tmp_path / place)) for place in ("one", "two"))
+    for data in (one, two):
+        assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
+        assert not data.dropped.to_json()
     if isinstance(one, PairInput):
         assert (one.ids, one.texts, one.targets) == (two.ids, two.texts, two.targets)
     else:
         assert (one.words, one.tags) == (two.words, two.tags)
+        assert one.words[0] == ("protein", "gene", "cell", "study", "0")
+        assert {tag for tags in one.tags for tag in tags} == (
+            {"O", "B-PAR", "B-INT", "B-OUT"} if name == "ebm-pico" else {"O", "B-entity"}
+        )
 
 
 def test_a_set_that_is_not_there_says_how_to_make_it(tmp_path):

@@ -67,27 +67,6 @@ def test_paths_do_not_share_vectors(tmp_path):
     assert encoder.encoded == ["1 2", "1 2"]
 
 
-def test_pools_are_scored_by_distance(tmp_path):
-    system = DenseSystem(Counting(), tmp_path)
-    rows = [np.array([0, 1]), np.array([1])]
-    scores = system.pool_scores(queries("0 0", "3 4"), papers("3 4", "1 0"), rows, "encoder")
-    np.testing.assert_allclose(scores[0], [-5, -1])
-    np.testing.assert_allclose(scores[1], [-np.hypot(2, 4)])
-    dots = system.pool_scores(queries("2 1"), papers("3 4", "1 0"), [np.array([0, 1])], "dot")
-    np.testing.assert_allclose(dots[0], [10, 2])
-
-
-def test_excluded_documents_never_come_back(tmp_path):
-    system = DenseSystem(Counting(), tmp_path)
-    documents = papers("1 0", "2 0", "3 0", "4 0")
-    banned = [np.array([0]), np.array([], np.int64)]
-    scores, rows = system.top(queries("1 0", "1 0"), documents, 3, "encoder", banned)
-    assert rows.tolist() == [[1, 2, 3], [0, 1, 2]]
-    assert scores[1].tolist() == [0, -1, -2]
-    _, all_rows = system.top(queries("1 0"), documents, 6, "encoder", [np.array([1, 2])])
-    assert all_rows[0, :2].tolist() == [0, 3] and (all_rows[0, 2:] == -1).all()
-
-
 def test_vectors_of_two_spaces_do_not_compare(tmp_path):
     labels = EncodingInput(items=["1 1"], format="search", role="label")
     with pytest.raises(InputError, match="different spaces"):

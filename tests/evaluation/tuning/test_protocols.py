@@ -176,10 +176,7 @@ def test_classes_that_training_lacks(system):
         PairProtocol(tuning=FAST).evaluate(one, system, VIEW)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"metric": "f1_binary"}, {"positive": "a"}, {"metric": "pearson", "negative": "a"}],
-)
+@pytest.mark.parametrize("wrong", [{"metric": "f1_binary"}, {"positive": "a"}, {"metric": "pearson", "negative": "a"}])
 def test_settings_that_contradict_each_other(wrong):
     with pytest.raises(InputError, match="pair"):
         PairProtocol(**wrong)

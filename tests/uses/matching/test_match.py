@@ -153,12 +153,7 @@ def test_collections_are_input_and_not_encoded_again(files, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "id"),
-    [
-        ("~Ann_Lee1.jsonl", "~Ann_Lee1"),
-        ("a.b.csv.gz", "a.b"),
-        ("x@y.org.bib", "x@y.org"),
-        ("x.csl.json", "x"),
-    ],
+    [("~Ann_Lee1.jsonl", "~Ann_Lee1"), ("a.b.csv.gz", "a.b"), ("x@y.org.bib", "x@y.org"), ("x.csl.json", "x")],
 )
 def test_a_file_of_a_profile_is_named_like_its_reviewer(name, id):
     assert reviewer_id(Path(name)) == id
