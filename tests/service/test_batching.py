@@ -14,7 +14,8 @@ pytest.importorskip("fastapi")
 from conftest import WORDS
 
 from sciprism.service import batching
-from sciprism.service.batching import QueueFullError, TextTooLongError, TokenBatcher
+from sciprism.service.batching import TokenBatcher
+from sciprism.service.responses import Refusal
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map(" ".join)
 ROLES = st.sampled_from(["paper", "query"])
@@ -91,13 +92,13 @@ def test_a_full_queue_and_long_texts_are_refused(tiny_encoder, monkeypatch):
         batcher = TokenBatcher(tiny_encoder, queue=3)
         first = asyncio.create_task(encode(batcher, ["dna"] * 3))
         await asyncio.sleep(0)
-        with pytest.raises(QueueFullError, match="3 texts wait") as full:
+        with pytest.raises(Refusal, match="3 texts wait") as full:
             await encode(batcher, ["dna"])
         assert int(full.value.headers["retry-after"]) >= 1
         assert (await encode(batcher, ["dna"], patient=True)).tokens and first.done()
         long = ["gene " * 600, "gene"]
         assert (await encode(batcher, long)).truncated == 1
-        with pytest.raises(TextTooLongError, match="1 of the texts"):
+        with pytest.raises(Refusal, match="1 of the texts"):
             await encode(batcher, long, truncate=False)
 
     asyncio.run(run())

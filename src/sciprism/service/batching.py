@@ -20,7 +20,6 @@ import torch
 from sciprism.arrays import Floats
 from sciprism.encoders.packing import balanced_batches, pack
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, Inputs, read_inputs
-from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.service.limits import CLIENT
 from sciprism.service.responses import Refusal
@@ -42,16 +41,6 @@ GIVEN_UP: ContextVar[Event] = ContextVar("given_up", default=Event())  # noqa: B
 """Set where nobody waits any more for what a thread computes."""
 WAIT = 5.0  # seconds after which a request may come again that found the queue full
 POLL = 1.0  # seconds between two looks at whether the service still runs, and whether a full queue has room
-
-
-class QueueFullError(Refusal):
-    """Report that too many texts wait for the model."""
-
-
-class TextTooLongError(InputError):
-    """Report a text of more tokens than the model reads, where it is not to be truncated."""
-
-    status = 413
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +106,12 @@ class TokenBatcher:
     ) -> EncodedTexts:
         """Return one row per text; prompts are the caller's to add. patient: wait where too many texts wait.
 
-        Raises QueueFullError for that otherwise, TextTooLongError for long texts unless they are truncated.
+        Raises Refusal for that otherwise, and for long texts unless they are truncated.
         """
         client, count, loop = CLIENT.get(), len(texts), asyncio.get_running_loop()
         while self._is_full(count, client):
             if not patient:
-                raise QueueFullError.wait(f"{self.waiting:,} texts wait for the model", WAIT)
+                raise Refusal.wait(f"{self.waiting:,} texts wait for the model", WAIT)
             await asyncio.sleep(POLL)
         self.waiting, self._waiting_of[client] = self.waiting + count, self._waiting_of[client] + count
         try:
@@ -134,7 +123,7 @@ class TokenBatcher:
             sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
                 limit = self.encoder.max_seq_length
-                raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
+                raise Refusal(413, f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((count, self.encoder.dim), np.float32)
             if count:
                 job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future(), count)
@@ -160,15 +149,15 @@ class TokenBatcher:
                 parts = [loop.run_in_executor(self._compute, self._encode, *part) for part in self._divide(batch)]
                 await asyncio.gather(*parts)
             except Exception as error:  # noqa: BLE001 (each request gets it, and the queue goes on)
-                for job, _ in batch:
-                    _settle(job, error)
+                for job in {job for job, _ in batch if not job.done.done()}:
+                    job.done.set_exception(error)
                 continue
             tokens = sum(len(job.sequences[i]) for job, i in batch)
             self._on_batch(len(batch), tokens, time.perf_counter() - start)
             for job, _ in batch:
                 job.unfinished -= 1
-                if not job.unfinished:
-                    _settle(job)
+                if not job.unfinished and not job.done.done():
+                    job.done.set_result(None)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
         """Take a text of each client in turn until the batch is full; one at least, where any waits."""
@@ -223,15 +212,6 @@ def _start_workers(count: int) -> ThreadPoolExecutor:
     wait([workers.submit(int) for _ in range(count)])
     torch.set_num_threads(threads)  # what threads to come begin with
     return workers
-
-
-def _settle(job: _Job, error: Exception | None = None) -> None:
-    if job.done.done():
-        return
-    if error is None:
-        job.done.set_result(None)
-    else:
-        job.done.set_exception(error)
 
 
 class SharedEncoder:

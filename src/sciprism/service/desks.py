@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
@@ -20,6 +20,7 @@ from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
+from sciprism.service.responses import text_file
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import REVIEW, describe_items, find_item, find_workspace
 from sciprism.service.workspace import WorkspaceItem, read_document
@@ -160,5 +161,4 @@ def download_decisions(desk: OpenedDesk) -> Response:
 @router.get("/{id}/included.ris")
 def download_included(desk: OpenedDesk) -> Response:
     """Return the included records."""
-    headers = {"content-disposition": 'attachment; filename="included.ris"'}
-    return PlainTextResponse(desk.write_included(), headers=headers)
+    return text_file(desk.write_included(), "included.ris")

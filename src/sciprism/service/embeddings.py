@@ -26,6 +26,7 @@ ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "pap
 """Input type, name of a prompt, or end of a model's name, as OpenAI's requests have no field for it -> the role."""
 InputType = Literal["query", "passage", "document", "paper"]
 MOST = 100_000  # items that are looked at
+MAX_TEXTS = 2_048  # of a request
 Texts = Annotated[list[str], Field(fail_fast=True, max_length=MOST)]
 Name = Annotated[str, Field(max_length=1_000)]
 
@@ -123,18 +124,17 @@ async def rerank(request: Request, body: RerankRequest) -> Response:
 @router.get("/info")
 async def info(request: Request) -> dict[str, Any]:
     """Describe the first model, as text-embeddings-inference does."""
-    state: ServiceState = request.app.state.service
-    batcher = state.find_batcher("")
-    encoder, settings = batcher.encoder, state.settings
+    batcher: TokenBatcher = request.app.state.service.find_batcher("")
+    encoder = batcher.encoder
     return {
         "model_id": batcher.name,
         "model_sha": encoder.fingerprint,
         "model_dtype": encoder.precision,
         "model_type": {"embedding": {"pooling": encoder.settings.pooling}},
-        "max_concurrent_requests": settings.queue,
+        "max_concurrent_requests": batcher.queue,
         "max_input_length": encoder.max_seq_length,
         "max_batch_tokens": batcher.budget,
-        "max_client_batch_size": settings.max_texts,
+        "max_client_batch_size": MAX_TEXTS,
         "auto_truncate": True,
         "tokenization_workers": 1,
         "version": version("sciprism"),
@@ -170,9 +170,8 @@ async def _encode(
     format: Format | None = None,
 ) -> EncodedTexts:
     """Return the vectors of texts. Raises Refusal for too many or too long ones, InputError for those without words."""
-    limit = request.app.state.service.settings.max_texts
-    if len(texts) > limit:
-        raise Refusal(413, f"{len(texts):,} texts in one request; send at most {limit:,}")
+    if len(texts) > MAX_TEXTS:
+        raise Refusal(413, f"{len(texts):,} texts in one request; send at most {MAX_TEXTS:,}")
     if empty := next((number for number, text in enumerate(texts, 1) if is_blank(text)), 0):
         raise InputError(f"text {empty} is empty; leave it out")
     template, format = batcher.encoder.settings.template, format or batcher.encoder.search_format

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup, escape
 from pydantic import ValidationError
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
@@ -28,6 +28,7 @@ from sciprism.service.papers import (
     rank_similar,
     use_collection,
 )
+from sciprism.service.responses import text_file
 from sciprism.service.state import ServiceState
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.mapping import has_packages
@@ -155,8 +156,7 @@ async def download_results(library: Library, asked: Asked, suffix: Literal["bib"
     """Return the papers that a query finds, at most as many as its pages show, for reference managers."""
     papers = [(hit.paper, f"rank {hit.rank}") for hit in await asked.rank(min(MAX_K, library["papers"]))]
     entries = (format_bibtex if suffix == "bib" else format_ris)(papers)
-    headers = {"content-disposition": f'attachment; filename="results.{suffix}"'}
-    return PlainTextResponse("\n".join(entries) + "\n", headers=headers)
+    return text_file("\n".join(entries) + "\n", f"results.{suffix}")
 
 
 def _find_sentence(paper: Paper, query: str) -> str:

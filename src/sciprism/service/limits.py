@@ -49,7 +49,7 @@ class Gatekeeper:
 
     def __init__(self, token_file: Path | None) -> None:
         self._digests = {} if token_file is None else _read_tokens(token_file)
-        self._failures, self._known = RateLimit(FAILURES), OrderedDict[tuple[str, bytes], None]()
+        self._failures, self._known = RateLimit(FAILURES), set[tuple[str, bytes]]()
         self._sessions: dict[str, tuple[str, float]] = {}  # session -> its owner, and when it expires
 
     @property
@@ -60,16 +60,13 @@ class Gatekeeper:
     def find_owner(self, token: str, address: str) -> str:
         """Return whose token it is; "" for an unknown one. Raises Refusal, unseen, after wrong ones of the address."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        known = self._known.pop((address, digest), False) is None
-        if not known and (wait := self._failures.take(address, 0.0)):
+        if (address, digest) not in self._known and (wait := self._failures.take(address, 0.0)):
             raise Refusal.wait("too many wrong tokens", wait)
         owner = self._digests.get(digest, "")  # of a digest, the time of a comparison tells nothing
         if not owner:
             self._failures.take(address)
-            return ""
-        self._known[address, digest] = None
-        if len(self._known) > MAX_CLIENTS:
-            self._known.popitem(last=False)
+        elif len(self._known) < MAX_CLIENTS:
+            self._known.add((address, digest))
         return owner
 
     def start_session(self, owner: str) -> str:

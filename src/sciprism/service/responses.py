@@ -6,7 +6,7 @@ import json
 from typing import Any, Self
 
 from pydantic_core import to_json
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 
 class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
@@ -26,6 +26,11 @@ class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
 def json_response(document: Any, headers: dict[str, str] | None = None, status: int = 200) -> Response:
     """Return a document as JSON."""
     return Response(to_json(document), status, headers, media_type="application/json")
+
+
+def text_file(text: str, name: str) -> Response:
+    """Return a text as a file to save."""
+    return PlainTextResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
 def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

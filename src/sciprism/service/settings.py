@@ -17,8 +17,8 @@ MEGABYTE = 1_000_000
 class ServeSettings:
     """Settings of a service; those with a text are options of `sciprism serve`, and 0 stands for no limit.
 
-    deadline: seconds. queue: texts that wait for the model, of all requests. batch_tokens: None takes as many as suit
-    the device. rate: requests a second; ten seconds of them may come at once.
+    deadline: seconds. queue: texts that wait for the model, of all requests. rate: requests a second; ten seconds of
+    them may come at once.
     """
 
     host: Annotated[str, "Address to listen on; another than this computer's own needs tokens."] = "127.0.0.1"
@@ -34,19 +34,16 @@ class ServeSettings:
     rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
     queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
     deadline: float = 60.0
-    batch_tokens: int | None = None
-    max_texts: int = 2_048
     max_body: float = 8.0
     max_upload: Annotated[float, "MB of an uploaded file."] = 32.0
 
     def __post_init__(self) -> None:
-        for name in ("quota", "expiry", "queue", "deadline", "max_texts", "max_body", "max_upload"):
+        for name in ("quota", "expiry", "queue", "deadline", "max_body", "max_upload"):
             if not 0 < getattr(self, name) < inf:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number")
         object.__setattr__(self, "root_path", "/".join(["", *filter(None, self.root_path.split("/"))]))
-        for name in ("rate", "batch_tokens"):
-            if not 0 <= (getattr(self, name) or 0) < inf:
-                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number, or 0")
+        if not 0 <= (self.rate or 0) < inf:
+            raise InputError(f"--rate is {self.rate}; give a positive number, or 0")
         if self.token_file is None and not self.no_auth and not is_loopback(self.host):
             raise InputError(
                 f"--host {self.host} lets other computers in: name tokens with --token-file, or state --no-auth"

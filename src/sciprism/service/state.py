@@ -60,8 +60,7 @@ class ServiceState:
             self.failure = error
             self.stop()
             return
-        options: dict[str, Any] = {"budget": self.settings.batch_tokens, "queue": self.settings.queue}
-        options["on_batch"] = self.metrics.count_batch
+        options: dict[str, Any] = {"queue": self.settings.queue, "on_batch": self.metrics.count_batch}
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
@@ -27,7 +27,7 @@ from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import Conditions, TextFile
 from sciprism.service.reading import read_apart
-from sciprism.service.responses import json_response
+from sciprism.service.responses import json_response, text_file
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import MAX_REASONS, REVIEW, describe_items, find_item, start_work
 from sciprism.service.workspace import REPORT, WorkspaceItem, read_document
@@ -198,5 +198,4 @@ def download_tags(library: Library, review: OpenedReview, suffix: Literal["csv",
         suggested: Iterable[PaperTags] = review.papers.values() if suffix == "csv" else review.accepted()
         tagged = ((papers.get(tags.id) or Paper(id=tags.id, title=tags.title), tags) for tags in suggested)
         lines = [*format_tags(choose_format(Path(name), ""), tagged, review.verdicts)]
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=headers)
+    return text_file("".join(f"{line}\n" for line in lines), name)
