@@ -115,12 +115,9 @@ def test_judgements_of_absent_papers_alone_give_no_number(work_folder, monkeypat
     ("words", "message"),
     [
         (["--suite", "opne"], "unknown suite 'opne'; known: "),
-        (["--suite", "open/slow"], "no view 'slow'; known: quick"),
-        (["--suite", "open", "--task", "nothing"], "no task 'nothing'"),
         ([], "--suite NAME, or --tasks FILE"),
         (["--suite", "open", "--tasks", "my.toml"], "not both"),
         (["--tasks", "my.toml", "--format", "music"], "unknown format 'music'"),
-        (["--tasks", "absent.toml"], "absent.toml"),
     ],
 )
 def test_wrong_requests_are_status_2(work_folder, monkeypatch, capsys, words, message):

@@ -47,18 +47,3 @@ def test_prompts_and_width_of_a_folder(command, tiny_model, tmp_path):
     assert encoder.dim == 8 and encoder.texts(["ice"], "query") == ["query: ice"]
     status, _, err = command(tiny_model, "-o", tmp_path / "no", "--pooling", "mean", "--prompt", "document=x")
     assert status == 2 and "unknown role; known: paper, query, label" in err
-
-
-def test_refusals(command, tiny_model, tmp_path):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "a").write_text("")
-    pooled = ("--pooling", "mean")
-    for words, message in (
-        (("no/such/model", "-o", tmp_path / "out"), "no folder no/such/model"),
-        ((tiny_model, "-o", tmp_path / "out"), "pass pooling cls or mean"),
-        ((tiny_model, "-o", tmp_path / "full", *pooled), "is not empty; name a new folder"),
-    ):
-        status, out, err = command(*words)
-        assert status == 2 and not out and message in err and err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["full"]
-    assert command(tiny_model, "-o", tmp_path / "out", *pooled)[0] == 0

@@ -61,21 +61,14 @@ def max_difference(encoder, kind, format, role="query"):
 # ---- the library's vectors ----
 
 
-@pytest.mark.parametrize("format", CODES)
-def test_each_adapter_gives_the_librarys_vectors(format, copy):
-    encoder = Encoder.load(copy("base", "adapters"), device="cpu")
-    assert encoder.settings.method == "adapters" and encoder.settings.options["reduction"] == 4
-    assert max_difference(encoder, "adapters", format) < 1e-5
-
-
-@pytest.mark.parametrize("format", CODES)
-def test_each_fusion_gives_the_librarys_vectors(format):
-    encoder = Encoder.load(FIXTURES, device="cpu")
-    assert encoder.settings.method == "adapter-fusion"
-    assert max_difference(encoder, "fusions", format) < 1e-5
-
-
-# ---- what is said about them ----
+def test_each_adapter_and_each_fusion_gives_the_librarys_vectors(copy):
+    for folder, kind, method in (
+        (copy("base", "adapters"), "adapters", "adapters"),
+        (FIXTURES, "fusions", "adapter-fusion"),
+    ):
+        encoder = Encoder.load(folder, device="cpu")
+        assert encoder.settings.method == method and encoder.settings.options["reduction"] == 4
+        assert all(max_difference(encoder, kind, format) < 1e-5 for format in CODES)
 
 
 # ---- layouts ----

@@ -1,6 +1,5 @@
 """Encoder as people of sentence-transformers and pandas call it: inputs, options, names."""
 
-import doctest
 import warnings
 
 import numpy as np
@@ -13,7 +12,6 @@ from sentence_transformers import SentenceTransformer
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
-from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import streaming
 from sciprism.errors import InputError, ShownWarning
 
@@ -171,12 +169,6 @@ def test_a_progress_bar_counts_texts(tiny_encoder, capsys):
     tiny_encoder.encode(TEXTS)
     out, err = capsys.readouterr()
     assert not out and "3/3" in err and "3/?" in err and err.count("encoding") == 2
-
-
-@pytest.mark.parametrize("module", [encoder_module], ids=lambda module: module.__name__)
-def test_the_examples_run(module):
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
 
 
 # ---- Scikit-learn and LangChain call an encoder as they call their own ----

@@ -313,8 +313,6 @@ def test_similar_takes_a_doi_a_beginning_of_an_id_and_a_file(tmp_path: Path, loa
     ranked = hits(tmp_path / "new.jsonl", "--no-why", "-k", 11)
     assert len(loaded) == 1 and [len(ids) for ids in ranked] == [11, 11]
     assert ranked[0][0] == "p7" and "p7" not in ranked[1], "a copy is left out by its DOI"
-    (tmp_path / "empty.jsonl").write_text('{"id": "a", "title": "", "abstract": ""}\n')
-    assert "no title and no abstract" in error_of(run("similar", vecs, "--to", tmp_path / "empty.jsonl"))
     message = error_of(run("similar", vecs, "--to", "p"))
     assert "12 papers of" in message and "id that begins with 'p'; name an id: 'p0', 'p1', 'p2' and 9 more" in message
     assert "no paper with the DOI '10.1000/none'" in error_of(run("similar", vecs, "--to", "10.1000/none"))

@@ -47,9 +47,7 @@ def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("mean:control-codes", "an ensemble needs at least two encoders"),
         ("mean:control-codes+", "the model's name is empty"),
-        ("concat:control-codes+control-codes", "two of the encoders are the same"),
         ("mean:control-codes+random", "a mean needs one width: control-codes 32; random 384; use concat"),
         ("mean:control-codes+bm25", "no folder bm25"),
         ("sum:control-codes+adapters", "no folder sum:control-codes"),
