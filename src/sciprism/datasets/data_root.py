@@ -5,7 +5,6 @@ The data sets that the suites read, their owners and licences are in `published.
 
 from __future__ import annotations
 
-import csv
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +20,10 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import AbsentDataError, InputError
 from sciprism.files import sha256
 from sciprism.hub import check_reachable, client_errors, first_line
+from sciprism.papers.rows import JsonLayout, read_named_rows
 
 MANIFEST = Path(__file__).with_name("published.toml")
+_LIST = JsonLayout(list_keys=())
 UNKNOWN = "unknown"  # a checksum or size that nobody states: the first one seen is trusted, and recorded
 
 
@@ -220,7 +221,7 @@ class DataRoot:
     def located_records(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place, such as "FILE, line 3", and record of a file as `records` reads it."""
         with self._open(path) as file:
-            yield from ((f"{path}, {place}", row) for place, row in file.rows())
+            yield from ((f"{path}, {place}", row) for place, row in read_named_rows(file, json=_LIST))
 
     def members(self, path: Path) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of a JSON file that is one object keyed by id, however long."""
@@ -243,8 +244,6 @@ class DataRoot:
             yield DataFile(path)
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
-        except csv.Error as error:
-            raise InputError(f"{path}: not a table ({error}); check its quotes") from None
         finally:
             if (name := self._name(path)) not in self._read and path.is_file():
                 self._read[name] = sha256(path)

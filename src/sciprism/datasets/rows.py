@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Generator, Iterator
@@ -11,31 +10,16 @@ from typing import Any
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.rows import JsonLayout, parse_json, read_parquet_rows
+from sciprism.papers.rows import JsonLayout, parse_json
 
 Row = dict[str, Any]
 
 CHUNK = 1 << 20
-_LIST, _KEYED = JsonLayout(list_keys=()), JsonLayout(keyed=True)
-_MAX_CELL_CHARACTERS = 1 << 24  # lists of ids exceed the csv module's 128 KiB
+_KEYED = JsonLayout(keyed=True)
 
 
 class DataFile(InputFile):
     """A data file, whose text is as it is."""
-
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """Yield the objects or table rows of the file, as its ending says, each with its place, "line 3"."""
-        kind = self.name.rpartition(".")[2]
-        if kind == "parquet":
-            yield from ((f"record {number}", row) for number, row in enumerate(read_parquet_rows(self.path), 1))
-        elif kind in ("csv", "tsv"):
-            yield from self._table("," if kind == "csv" else "\t")
-        else:
-            for number, line, value, reason in parse_json(self, _LIST):
-                if not isinstance(value, dict):
-                    fault = reason or f"expected an object, got {str(value)[:40]!r}"
-                    raise InputError(f"{self.path}, record {number} (line {line}): {fault}")
-                yield f"record {number}" if line is None else f"line {line}", value
 
     def members(self) -> Iterator[tuple[str, Any]]:
         """Yield each (id, record) of a JSON file that is one object, id -> record."""
@@ -56,17 +40,8 @@ class DataFile(InputFile):
         text = self._decoded()
         yield from iter(lambda: text.read(size), "")
 
-    def _table(self, delimiter: str) -> Iterator[tuple[str, Row]]:
-        csv.field_size_limit(_MAX_CELL_CHARACTERS)
-        reader = csv.DictReader(self._decoded(newline=""), delimiter=delimiter)
-        for row in reader:
-            if None in row:
-                raise InputError(f"{self.path}, line {reader.line_num}: more fields than the header names")
-            inside = sum(cell.count("\n") for cell in row.values() if cell)  # a cell may hold line ends
-            yield f"line {reader.line_num - inside}", row
-
-    def _decoded(self, newline: str | None = None) -> io.TextIOWrapper:
-        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig", newline=newline)
+    def _decoded(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig")
 
 
 _ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)

@@ -486,14 +486,14 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
 
 
 def read_named_rows(
-    file: InputFile, dropped: DropReport | None = None, columns: Sequence[str] = ()
+    file: InputFile, dropped: DropReport | None = None, columns: Sequence[str] = (), json: JsonLayout = ANY_LAYOUT
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place ("line 3") and values by name of each row: of JSON, of Parquet, else of a table with a header line.
 
     What is no such row is counted in `dropped`; without one it raises InputError. columns: those of a Parquet file that
-    are read, as far as it has them; () for all.
+    are read, as far as it has them; () for all. json: where JSON has its records.
     """
-    for place, row, fault in _read_any_rows(file, columns):
+    for place, row, fault in _read_any_rows(file, columns, json):
         if fault or not isinstance(row, dict):
             reason = fault or f"{row!r:.60} is not an object"
             if dropped is None:
@@ -503,14 +503,14 @@ def read_named_rows(
             yield place, row
 
 
-def _read_any_rows(file: InputFile, columns: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
+def _read_any_rows(file: InputFile, columns: Sequence[str], json: JsonLayout) -> Iterator[tuple[str, Any, str]]:
     """Yield place, row, and what is wrong with it, else an empty text."""
     head = file.head()
     if head.startswith("PAR1"):
         for number, row in enumerate(read_parquet_rows(file.path, columns), 1):
             yield f"record {number}", row, ""
     elif head.lstrip()[:1] in ("{", "["):
-        for number, line, value, fault in read_json_values(file):
+        for number, line, value, fault in read_json_values(file, json):
             yield f"record {number}" if line is None else f"line {line}", value, fault
     else:
         layout = detect_layout(head, lambda _: ())

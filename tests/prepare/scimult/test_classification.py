@@ -110,8 +110,8 @@ def test_a_class_that_is_none(raw, context):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", r"record 2 \(line 3\): not valid JSON"),
-        ("[]", r"record 2 \(line 3\): expected an object"),
+        ("{", "line 3: not valid JSON"),
+        ("[]", r"line 3: \[\] is not an object"),
         ('{"title": "x"}', "line 3: no `paper`; it has title"),
         ('{"paper": 5, "label": "7"}', "line 3: label is '7', not a list of ids"),
     ],

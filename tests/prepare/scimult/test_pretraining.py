@@ -150,7 +150,7 @@ def test_triplets_by_sha_and_without_titles(context):
     [
         ('{"query": {"doc_id": "1"}, "pos": 3}', "line 1, pos: expected a paper as an object, got 3"),
         ('{"query": {"title": "1"}}', "line 1, query: a paper without doc_id, corpus_id, paper_id, sha"),
-        ("{", r"record 1 \(line 1\): not valid JSON"),
+        ("{", "line 1: not valid JSON"),
     ],
 )
 def test_a_broken_triplet_is_named(context, line, reason):

@@ -50,7 +50,7 @@ WRONG = [
     ({"data_files": {"dev": "mesh/val.jsonl"}}, "give a dataset with a path, or data_files with train"),
     ({"data_files": None}, "give a dataset with a path, or data_files with train"),
     ({"data_files": {"train": "empty.jsonl"}}, "empty.jsonl: no record"),
-    ({"data_files": {"train": "broken.jsonl"}}, r"broken.jsonl, record 1 \(line 1\): not valid JSON"),
+    ({"data_files": {"train": "broken.jsonl"}}, "broken.jsonl, line 1: not valid JSON"),
     (
         {"labels_field": "descriptors"},
         "train.jsonl, line 1: no field 'descriptors'; it has doc_id, title, abstract",
