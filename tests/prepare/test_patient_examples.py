@@ -13,7 +13,7 @@ from build_patients import DISEASES, write_release
 from build_scimult import judgements
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.patients import PatientSettings, negative_samplers, prepare_patients
+from sciprism.prepare.patients import PatientSettings, prepare_patients, sample_with_bm25
 from sciprism.training.examples import read_examples
 
 
@@ -64,8 +64,6 @@ def test_negatives_share_words_and_are_not_known(tmp_path):
     assert ids(examples(tmp_path / "out")["1-1"].negatives) == ["3-1"]
     assert set(ids(examples(tmp_path / "out", "dev")["7-1"].negatives)) == {"1-1", "1-2", "3-1"}
     assert done.record["parts"]["train"]["negatives"] == {"bm25": 1}
-    prepare_patients(raw, tmp_path / "random", PatientSettings(negatives="random"))
-    assert set(ids(examples(tmp_path / "random")["1-1"].negatives)) == {"2-1", "3-1"}
 
 
 def test_everything_dropped_is_counted(tmp_path):
@@ -88,7 +86,7 @@ def test_everything_dropped_is_counted(tmp_path):
     }
     facts = json.loads((tmp_path / "out/patients-ppr.json").read_text())
     assert facts["parts"]["train"]["dropped"]["graded document without a record"]["count"] == 2
-    assert facts["settings"]["negatives"] == "bm25" and "PPR/corpus.jsonl" in facts["data"]
+    assert "PPR/corpus.jsonl" in facts["data"]
 
 
 def test_articles_have_titles(tmp_path):
@@ -127,51 +125,28 @@ def test_the_same_seed_gives_the_same_anywhere(tmp_path):
     assert len(texts) <= 30
 
 
-@pytest.mark.parametrize("kind", sorted(negative_samplers))
-def test_kinds_of_negatives(kind):
+def test_negatives():
     """None is known, none is there twice, and a pool without another paper gives none."""
     pool = [Paper(id=str(n), abstract=f"red {'eye' if n % 2 else 'ear'} {n}") for n in range(40)]
     known = [{str(n), str(n + 1)} for n in range(6)]
-    sampled = list(negative_samplers[kind](pool, 5, 1)(pool[:6], known))
+    sampled = list(sample_with_bm25(pool, 5, 1)(pool[:6], known))
     for mine, out in zip(sampled, known, strict=True):
         assert len(set(ids(mine))) == 5 and not out & set(ids(mine))
-    alone = negative_samplers[kind](pool[:1], 5, 1)
-    assert list(alone(pool[:1], [{"0"}])) == [()]
-    assert list(negative_samplers[kind]([], 5, 1)(pool[:1], [{"0"}])) == [()]
+    for few in (pool[:1], []):
+        assert list(sample_with_bm25(few, 5, 1)(pool[:1], [{"0"}])) == [()]
 
 
-WRONG = {
-    "no folder": ("gone", PatientSettings(), "gone: no such folder"),
-    "no articles": (
-        "raw",
-        PatientSettings(search="par"),
-        r"holds no PAR/qrels_train.tsv or PAR/PAR_train_qrels",
-    ),
-    "no such negatives": (
-        "raw",
-        PatientSettings(negatives="best"),
-        "unknown kind of negatives 'best'; known: bm25",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_requests_are_refused(case, tmp_path):
-    folder, settings, reason = WRONG[case]
-    write_release(tmp_path / "raw")
-    with pytest.raises(InputError, match=reason):
-        prepare_patients(tmp_path / folder, tmp_path / "out", settings)
-    assert not (tmp_path / "out").exists()
-
-
-def test_texts_of_articles_have_to_be_built(tmp_path):
-    raw = write_release(tmp_path / "raw", "PAR")
-    (raw / "PAR/corpus.jsonl").unlink()
-    with pytest.raises(InputError, match=r"no PAR/corpus.jsonl or .*; .*build it from PubMed"):
-        prepare_patients(raw, tmp_path / "out", PatientSettings(search="par"))
-
-
-def test_a_split_without_an_example_is_refused(tmp_path):
+def test_wrong_requests_are_refused(tmp_path):
+    write_release(tmp_path / "similar")
+    (write_release(tmp_path / "articles", "PAR") / "PAR/corpus.jsonl").unlink()
+    for folder, search, reason in (
+        ("gone", "ppr", "gone: no such folder"),
+        ("similar", "par", r"holds no PAR/qrels_train.tsv or PAR/PAR_train_qrels"),
+        ("articles", "par", r"no PAR/corpus.jsonl or .*; .*build it from PubMed"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            prepare_patients(tmp_path / folder, tmp_path / "out", PatientSettings(search=search))
+        assert not (tmp_path / "out").exists()
     raw = similar(tmp_path / "raw", judged={"train": "1-1 1-2 2", "dev": "7-1 gone 1"})
     with pytest.raises(InputError, match=r"no dev patient gives an example: .*document without a record"):
         prepare_patients(raw, tmp_path / "out", PatientSettings())

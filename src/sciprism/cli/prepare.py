@@ -168,7 +168,7 @@ def text(
     from sciprism.prepare.filters import Filters
     from sciprism.prepare.text import TextSettings, prepare_text
 
-    settings = TextSettings(tokenizer, vocab_size, False, length, across_documents, dev=dev)  # type: ignore[call-arg]
+    settings = TextSettings(tokenizer, vocab_size, length, across_documents, dev=dev)  # type: ignore[call-arg]
     retained = split_names(languages), split_names(licences)
     filters = Filters(*retained, tuple(exclude or ()), data_folder())
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())

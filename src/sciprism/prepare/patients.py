@@ -21,10 +21,9 @@ from sciprism.errors import InputError
 from sciprism.evaluation.systems import BM25System, EncodingInput
 from sciprism.files import create_work_folder
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import Count, ExampleFolder, Preparation, Settings
+from sciprism.prepare.preparation import Count, ExampleFolder, Positive, Preparation, Settings
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, seeded_random
 from sciprism.prepare.sources.records import read_beir_papers
-from sciprism.registry import Registry
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup
 
@@ -87,17 +86,15 @@ def _find(folder: Path, *names: str, hint: str = "") -> Path:
 FOLDERS = ("zhengyun21/PMC-Patients-ReCDS", "PMC-Patients-ReCDS", "pmc-patients", "PMC-Patients")
 
 
+MAX_NEGATIVES = 4  # of a patient
 DEPTH = 100  # BM25's best ranks that negatives are sampled from; deeper ones share little but common words
+
 NegativeSampler = Callable[[Sequence[Paper], Sequence[AbstractSet[str]]], Iterator[tuple[Paper, ...]]]
 """Given patients and the ids of papers known to be relevant to each, yields the negatives of each as sampled."""
 
-negative_samplers: Registry[Callable[[Sequence[Paper], int, int], NegativeSampler]] = Registry("kind of negatives")
-"""Each has the pool of papers, the negatives of one patient, and the seed, which with the patient's id decides."""
 
-
-@negative_samplers.register("bm25")
 def sample_with_bm25(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSampler:
-    """Sample from the `DEPTH` best papers of BM25 without the relevant ones; fewer if fewer share a word.
+    """Return what samples from the `DEPTH` best papers of BM25 without the relevant ones; fewer if fewer share a word.
 
     Relevance was judged from citations alone: some of the negatives are relevant nevertheless.
     """
@@ -116,19 +113,6 @@ def sample_with_bm25(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSa
     return sample
 
 
-@negative_samplers.register("random")
-def sample_at_random(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSampler:
-    """Sample from the whole pool without the relevant papers."""
-
-    def sample(patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Iterator[tuple[Paper, ...]]:
-        for patient, ids in zip(patients, relevant, strict=True):
-            count = min(limit + len(ids), len(pool))
-            rows = seeded_random(seed, patient.id).sample(range(len(pool)), count)
-            yield tuple([pool[row] for row in rows if pool[row].id not in ids][:limit])
-
-    return sample
-
-
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
 """The splits whose patients an example of a split may not have."""
 BLOCK = 1024  # patients whose negatives are searched at once
@@ -137,15 +121,12 @@ BLOCK = 1024  # patients whose negatives are searched at once
 class PatientSettings(Settings):
     """How examples are built.
 
-    search: articles for a patient ("par") or similar patients ("ppr"). negatives: their kind. max_negatives:
-    of one patient. pool: documents that negatives are sampled from, selected by hash, 0 for all; BM25 holds
-    about 20 kB for each and reads all of them for every patient.
+    search: articles for a patient ("par") or similar patients ("ppr"). pool: documents that negatives are sampled from,
+    selected by hash; BM25 holds about 20 kB for each and reads all of them for every patient.
     """
 
     search: Search = "ppr"
-    negatives: str = "bm25"
-    max_negatives: Count = 4
-    pool: Count = 50_000
+    pool: Positive = 50_000
     seed: Count = 0
 
 
@@ -156,15 +137,14 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     of relevant documents are stored on disk, those of the pool in memory. Raises InputError for a file that
     is missing or wrong, and for a split without an example.
     """
-    sampler, release = negative_samplers[settings.negatives], PatientsRelease(folder, settings.search)
+    release = PatientsRelease(folder, settings.search)
     reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
     relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
     examples, files = ExampleFolder(out), {split: f"{split}/patients-{settings.search}.jsonl" for split in LATER}
     with create_work_folder(out, ".papers-") as texts:
         path = texts / PAPERS_FILE
         pool, documents = _read_documents(release, path, relevant.values(), settings)
-        negatives = sampler(pool, settings.max_negatives, settings.seed)
-        builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)
+        builder = _ExampleBuilder(release, PaperLookup(path), sample_with_bm25(pool, MAX_NEGATIVES, settings.seed))
         for split, report in reports.items():
             rows = builder.examples(split, relevant[split], report)
             if not examples.write(files[split], rows, min_examples=1):
@@ -195,7 +175,6 @@ class _ExampleBuilder:
     release: PatientsRelease
     texts: PaperLookup
     negatives: NegativeSampler
-    kind: str
 
     def examples(self, split: Split, relevant: Relevant, report: SampleReport) -> Iterator[Example]:
         """Yield an example of each patient with a relevant document, in the order of the queries."""
@@ -205,7 +184,7 @@ class _ExampleBuilder:
             excluded = [{patient.id, *relevant[patient.id]} for patient in patients]
             for (patient, positives), hard in zip(block, self.negatives(patients, excluded), strict=True):
                 count = len(positives)
-                report.add(QuerySample(tuple(range(count)), (), (self.kind if hard else NONE,) * count))
+                report.add(QuerySample(tuple(range(count)), (), ("bm25" if hard else NONE,) * count))
                 yield Example(patient, positives, hard)
 
     def _queries(
@@ -271,11 +250,7 @@ def _read_documents(
                 if paper.title or paper.abstract:
                     yield paper
 
-    def rank(paper: Paper) -> float:
-        return random_fraction(settings.seed, paper.id)
-
-    pool = nsmallest(settings.pool, with_text(), rank) if settings.pool else sorted(with_text(), key=rank)
     unique: dict[str, Paper] = {}
-    for paper in pool:
+    for paper in nsmallest(settings.pool, with_text(), lambda paper: random_fraction(settings.seed, paper.id)):
         unique.setdefault(paper.id, paper)
     return list(unique.values()), count

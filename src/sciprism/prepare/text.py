@@ -212,14 +212,13 @@ class TextSettings(Settings):
     """How texts become shards.
 
     tokenizer: a folder or a tokenizer.json; without one, `vocab_size` tokens are learned from the train
-    texts, `cased` or not. length: tokens of a block. across_documents: blocks cross documents.
+    texts, in lower case. length: tokens of a block. across_documents: blocks cross documents.
     near_duplicates: similarity from which texts are duplicates, None for equal ones only. dev: share of the
     documents that is held out, by source.
     """
 
     tokenizer: Path | None = None
     vocab_size: int | None = None
-    cased: bool = False
     length: Annotated[int, Field(ge=3)] = 512
     across_documents: bool = True
     near_duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.8
@@ -324,7 +323,7 @@ def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSe
     folder = out / TOKENIZER
     if settings.vocab_size is not None:
         texts = (" ".join(text.split()) for _, text in interleave_texts(mixture))
-        learned = learn_vocabulary(texts, vocab_size=settings.vocab_size, lowercase=not settings.cased)
+        learned = learn_vocabulary(texts, vocab_size=settings.vocab_size, lowercase=True)
         save_vocabulary(learned, folder, max_length=settings.length)
     elif settings.tokenizer is not None:
         tokenizer = open_tokenizer(settings.tokenizer)
