@@ -1,0 +1,480 @@
+"""Examples of every kind: links, labels, answers, scored lists, influential citations, pairs of words and papers."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers import Label, Paper
+from sciprism.prepare.samplers.examples import (
+    BEYOND_LABEL_LIMIT,
+    CITED_BY_CITED,
+    CO_AUTHOR,
+    NO_CITATION,
+    NOT_CLICKED,
+    SCORE_ZERO,
+    ScoredList,
+    most_cited_year,
+    most_frequent,
+    normalize_venue,
+    pair_texts,
+    sample_citation_triplets,
+    sample_clicks,
+    sample_influential_citations,
+    sample_label_pairs,
+    sample_log_citations,
+    sample_same_author,
+    sample_scaled_years,
+    sample_scored_triplets,
+    sample_single_headings,
+    sample_venue_fields,
+    single_qualified_descriptor,
+    year_range_after_2005,
+)
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport, Sampling
+
+
+def paper(name, **more):
+    return Paper(id=name, title=f"Title of {name}", **more)
+
+
+def build_papers(names, **more):
+    return [paper(name, **more) for name in names]
+
+
+def ids(items):
+    return [item.id for item in items]
+
+
+# ---- citation and same-author triplets ----
+
+
+def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
+    # q cites a and b; a cites b (cited), h (hard), c (which cites q), and q; x has no link
+    edges = [
+        ("q", "a"), ("q", "b"), ("a", "b"), ("a", "h"), ("a", "c"), ("c", "q"), ("a", "q"), ("q", "q"),
+        ("q", "gone"),
+    ]  # fmt: skip
+    report = SampleReport()
+    sampling = Sampling(report=report)
+    (found,) = sample_citation_triplets(build_papers("qabchx"), edges, sampling, queries=["q"], hard_share=1.0)
+    assert found.query.id == "q" and sorted(ids(found.positives)) == ["a", "b"]
+    assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x is random
+    assert report.queries == 1 and report.pairs == 2 and report.hard == 1
+    assert report.negatives == {CITED_BY_CITED: 1, RANDOM: 1}
+    assert report.dropped.ids == {
+        "citation of or by an unknown paper": ["q -> gone"],
+        "self-citation": ["q"],
+        "two papers that cite each other (retained)": ["q -> a"],
+    }
+
+
+def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none():
+    report = SampleReport()
+    found = list(sample_citation_triplets(build_papers("abc"), [("a", "b")], Sampling(report=report), hard_share=1.0))
+    assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
+    assert report.negatives == {RANDOM: 1} and report.dropped.ids["no link to another paper"] == ["b", "c"]
+    report = SampleReport()
+    (found,) = sample_citation_triplets(build_papers("ab"), [("a", "b")], Sampling(report=report))
+    assert found.negatives == () and report.negatives == {NONE: 1}
+
+
+def test_a_paper_without_text_takes_no_part():
+    papers = [*build_papers("ac"), Paper(id="b")]
+    report = SampleReport()
+    assert not list(sample_citation_triplets(papers, [("a", "b")], Sampling(report=report)))
+    assert report.dropped.ids["no text"] == ["b"]
+
+
+GRAPHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40)
+
+
+@given(edges=GRAPHS, share=st.floats(0, 1), seed=st.integers(0, 5))
+def test_on_every_graph_positives_are_cited_and_negatives_are_not_linked(edges, share, seed):
+    names = [f"p{i}" for i in range(10)]
+    links = {(f"p{a}", f"p{b}") for a, b in edges if a != b}
+    named = [(f"p{a}", f"p{b}") for a, b in edges]
+    found = list(sample_citation_triplets(build_papers(names), named, Sampling(seed=seed), hard_share=share))
+    assert ids(e.query for e in found) == [n for n in names if any(a == n for a, _ in links)]
+    for example in found:
+        query, right, wrong = example.query.id, ids(example.positives), ids(example.negatives)
+        cited = {b for a, b in links if a == query}
+        linked = cited | {a for a, b in links if b == query} | {query}
+        assert {*right} <= cited and len(right) == len({*right}) == min(5, len(cited))
+        assert not linked & {*wrong} and len(wrong) == len({*wrong})
+        assert len(wrong) == min(len(right), len(names) - len(linked))
+
+
+def test_max_queries_selects_by_a_hash_of_seed_and_id():
+    edges = [(f"p{i}", "hub") for i in range(100)]
+    papers = build_papers(["hub", *(f"p{i}" for i in range(100))])
+    report = SampleReport()
+    some = ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10, report=report)))
+    assert len(some) == 10 and report.dropped.count(BEYOND_LIMIT) == 90
+    assert some == ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10)))
+    backwards = ids(e.query for e in sample_citation_triplets(papers[::-1], edges, Sampling(limit=10)))
+    assert sorted(some) == sorted(backwards)
+    assert some != ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10, seed=1)))
+
+
+def test_two_papers_of_one_id_are_refused():
+    with pytest.raises(InputError, match="two papers have the id 'a'"):
+        list(sample_citation_triplets(build_papers("aba"), [("a", "b")], Sampling()))
+    with pytest.raises(InputError, match="two papers have the id 'a'"):
+        list(sample_same_author(build_papers("aba"), [["1"], ["1"], ["1"]], Sampling()))
+
+
+def test_same_author_by_identifiers_and_hard_ones_by_co_authors():
+    # Ann wrote a and b, b with Bo; Bo wrote c too; d is by others; e by nobody known
+    authors = [["ann"], ["ann", "bo"], ["bo"], ["cy"], ["", ""]]
+    hard = set()
+    for seed in range(12):
+        sampling = Sampling(seed=seed)
+        (found,) = sample_same_author(build_papers("abcde"), authors, sampling, queries=["a"])
+        assert (found.query.id, ids(found.positives)) == ("a", ["b"])
+        hard |= {*ids(found.negatives)} if sampling.report.negatives[CO_AUTHOR] else set()
+    assert hard == {"c"}
+    every = list(sample_same_author(build_papers("abcde"), authors, Sampling()))
+    assert ids(e.query for e in every) == ["a", "b", "c"]
+    assert {*ids(every[1].positives)} == {"a", "c"} and {*ids(every[1].negatives)} == {"d", "e"}
+
+
+@given(attributes=st.lists(st.sets(st.sampled_from("uvwxyz"), max_size=3), min_size=1, max_size=10))
+def test_no_author_wrote_a_negative(attributes):
+    papers = build_papers([f"p{i}" for i in range(len(attributes))])
+    by = {paper.id: each for paper, each in zip(papers, attributes, strict=True)}
+    for example in sample_same_author(papers, attributes, Sampling()):
+        own = by[example.query.id]
+        assert all(by[paper.id] & own for paper in example.positives)
+        assert not any(by[paper.id] & own for paper in example.negatives)
+        assert example.query not in (*example.positives, *example.negatives)
+
+
+# ---- paper and label pairs ----
+
+LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]
+
+
+def rows(items):
+    return sorted(LABELS.index(item) for item in items)
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "other"),
+    [
+        ("citation", {"references": ("b", "gone")}, {}),
+        ("author", {"authors": ("Ann", "Bo")}, {"authors": ("Bo",)}),
+        ("venue", {"venue": "CG&A"}, {"venue": "CG&A"}),
+        (NONE, {"venue": "", "authors": ("Ann",)}, {"venue": "", "references": ("a",)}),
+    ],
+)
+def test_each_relation_gives_a_label_that_the_paper_does_not_have(kind, own, other):
+    """A paper that cites the query gives no label (SciMult, 3.4: "p cites")."""
+    report = SampleReport()
+    papers = [paper("a", **own), paper("b", **other), paper("c")]
+    found = list(sample_label_pairs(papers, LABELS, [[0, 1], [1, 2], [3]], Sampling(report=report)))
+    assert [rows(e.positives) for e in found] == [[0, 1], [1, 2], [3]]
+    assert rows(found[0].negatives) == ([] if kind == NONE else [2])
+    assert report.pairs == 5 and report.negatives[kind] >= 1
+    assert report.negatives.total() == report.pairs
+
+
+def test_every_kind_is_used_where_all_are_there():
+    papers = [
+        Paper(id=f"p{i}", title="t", venue="V", authors=("A",), references=(f"p{(i + 1) % 300}",)) for i in range(300)
+    ]
+    report = SampleReport()
+    list(sample_label_pairs(papers, LABELS, [[i % 6] for i in range(300)], Sampling(report=report), max_per_label=0))
+    assert {*report.negatives} == {"citation", "author", "venue"}
+    assert all(count == pytest.approx(100, abs=40) for count in report.negatives.values())
+
+
+def test_no_label_in_more_pairs_than_its_maximum_and_the_rest_is_counted():
+    papers = [paper(f"p{i}") for i in range(50)]
+    labels_of = [[0, 1] if i < 10 else [0] for i in range(50)]
+    report = SampleReport()
+    found = list(
+        sample_label_pairs(
+            [*papers, paper("bare")], LABELS, [*labels_of, []], Sampling(report=report), max_per_label=20
+        )
+    )
+    counts = Counter(label.id for e in found for label in e.positives)
+    assert counts == {"l0": 20, "l1": 10} and report.pairs == 30
+    assert report.dropped.count(BEYOND_LABEL_LIMIT) == 30 and report.dropped.ids["no label"] == ["bare"]
+    again = list(sample_label_pairs(papers[::-1], LABELS, labels_of[::-1], Sampling(), max_per_label=20))
+    assert {e.query.id for e in again} == {e.query.id for e in found}  # whatever the order of the papers
+    other = sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=1), max_per_label=20)
+    assert {e.query.id for e in other} != {e.query.id for e in found}
+
+
+def test_a_label_beyond_its_maximum_is_no_negative_of_its_paper():
+    papers = [paper(f"p{i}", venue="V") for i in range(8)]
+    for example in sample_label_pairs(papers, LABELS, [[0, 1, 2]] * 8, Sampling(), max_per_label=1):
+        assert not example.negatives
+
+
+@given(
+    labels_of=st.lists(st.sets(st.integers(0, 5), max_size=4), min_size=1, max_size=12),
+    links=st.lists(st.integers(0, 3), min_size=12, max_size=12),
+    cap=st.integers(1, 4),
+    seed=st.integers(0, 3),
+)
+def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
+    papers = [paper(f"p{i}", venue=str(links[i]), references=(f"p{links[i]}",)) for i in range(len(labels_of))]
+    report, counts = SampleReport(), Counter()
+    for example in sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=seed, report=report), max_per_label=cap):
+        own = labels_of[int(example.query.id[1:])]
+        assert {*rows(example.positives)} <= own and not {*rows(example.negatives)} & own
+        assert len({*rows(example.negatives)}) == len(example.negatives) <= len(example.positives)
+        counts.update(rows(example.positives))
+    held = Counter(label for each in labels_of for label in each)
+    assert counts == {label: min(cap, count) for label, count in held.items()}
+    assert report.pairs == counts.total() == report.negatives.total()
+
+
+# ---- numbers and classes to predict ----
+
+
+def answers(examples):
+    return {e.query.id: e.answers for e in examples}
+
+
+def test_log_citations_of_one_year():
+    papers = [
+        paper("a", year=2016), paper("b", year=2016), paper("c", year=2016), paper("d", year=2015),
+        paper("e"), Paper(id="f", year=2016),
+    ]  # fmt: skip
+    counts = {"a": 1, "b": 20, "c": 0, "d": 7, "e": 9, "f": 3}
+    report = SampleReport()
+    found = answers(sample_log_citations(papers, counts, Sampling(report=report), year=2016))
+    assert found == {"a": (0.0,), "b": (pytest.approx(2.995732273553991),)}
+    assert report.dropped.ids == {
+        "no text": ["f"],
+        "not cited": ["c"],
+        "of another year": ["d"],
+        "no year": ["e"],
+    }
+    assert len(answers(sample_log_citations(papers, counts, Sampling(limit=1), year=2016))) == 1
+
+
+def test_the_year_with_the_most_cited_papers():
+    papers = [paper("a", year=2016), paper("b", year=2016), paper("c", year=2014), paper("d", year=2018)]
+    assert most_cited_year(papers, {"a": 1, "c": 5, "d": 1}) == 2018  # one each: the latest
+    assert most_cited_year(papers, {"a": 1, "b": 1, "c": 5, "d": 9}) == 2016
+    assert most_cited_year(papers, {"c": 0}) is None
+
+
+def test_years_are_scaled_to_one_and_then_by_the_factor():
+    papers = [paper(str(year), year=year) for year in (1999, 2005, 2006, 2011, 2016)] + [paper("x")]
+    assert year_range_after_2005(papers) == (2006, 2016)
+    assert year_range_after_2005(papers[:3]) is None
+    report = SampleReport()
+    found = answers(sample_scaled_years(papers, Sampling(report=report), first=2006, last=2016, factor=3.0))
+    assert found == {"2006": (0.0,), "2011": (1.5,), "2016": (3.0,)}
+    assert report.dropped.ids == {"not of 2006 to 2016": ["1999", "2005"], "no year": ["x"]}
+
+
+def test_fields_of_a_venue():
+    fields = {
+        normalize_venue(" Nature  Physics "): ["Physics", "Physics"],
+        "plos one": list("abcd"),
+        "acl": ["b", "a"],
+    }
+    papers = [
+        paper("p", venue="nature physics"), paper("q", venue="PLOS ONE"), paper("r", venue="ACL"),
+        paper("s", venue="Unknown"), paper("t"),
+    ]  # fmt: skip
+    report = SampleReport()
+    found = answers(sample_venue_fields(papers, fields, Sampling(report=report, seed=42)))
+    assert found == {"p": ("Physics",), "r": ("a", "b")}
+    assert report.dropped.ids == {
+        "venue of more than 3 fields": ["q"],
+        "venue without a field": ["s"],
+        "no venue": ["t"],
+    }
+    many = [paper(str(n), venue="acl" if n % 4 else "nature physics") for n in range(40)]
+    sampled = answers(sample_venue_fields(many, fields, Sampling(limit=20, seed=42)))
+    assert len(sampled) == 20 and sum(found == ("Physics",) for found in sampled.values()) == 5
+
+
+def test_papers_with_one_qualified_heading():
+    headings = {
+        "a": [("Brain", "metabolism"), ("Humans", "")],
+        "b": [("Brain", "metabolism"), ("Brain", "surgery")],  # two qualifiers of one heading
+        "c": [("Humans", ""), ("Mice", "")],
+        "d": [("Rare", "surgery")],
+        "e": [("Brain", "blood"), ("Brain", "blood")],  # written twice
+    }
+    assert [single_qualified_descriptor(headings[name]) for name in "abcde"] == [
+        "Brain",
+        "",
+        "",
+        "Rare",
+        "Brain",
+    ]
+    report = SampleReport()
+    papers, sampling = [paper(name) for name in "abcdef"], Sampling(report=report)
+    found = answers(sample_single_headings(papers, headings, sampling, descriptors=["Brain"]))
+    assert found == {"a": ("Brain",), "e": ("Brain",)}
+    assert report.dropped.ids == {
+        "not exactly one qualifier": ["b", "c", "f"],
+        "heading that is not frequent": ["d"],
+    }
+    many = {str(n): [("Brain" if n % 5 else "Liver", "surgery")] for n in range(50)}
+    selected = sample_single_headings(
+        [paper(name) for name in many], many, Sampling(limit=10, seed=42), descriptors=["Brain", "Liver"]
+    )
+    assert sorted(answers(selected).values()) == [("Brain",)] * 8 + [("Liver",)] * 2
+
+
+def test_the_most_frequent_names():
+    assert most_frequent(["b", "a", "a", "c", "", ""]) == ("a", "b", "c")
+    assert len(most_frequent(map(str, range(50)))) == 30
+
+
+# ---- triplets from scored lists ----
+
+
+def pairs(scores, names="abcdefghijklm", **more):
+    shown = ScoredList("q", build_papers(names[: len(scores)]), scores)
+    found = sample_scored_triplets([shown], Sampling(), **more)
+    return ["".join(each.id for each in (*e.positives, *e.negatives)) for e in found]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([1, 0], ["ab"]),
+        ([0, 0, 1, 0, 3], ["cd", "eb", "ca"]),  # in file order, negatives from the end, m = 3
+        ([0, 0, 0, 0, 0, 0, 0, 2], ["hg", "hf", "he", "hd", "hc"]),  # one positive serves five times
+        ([1, 1, 1, 1, 1, 1, 1, 0, 0], ["ai", "bh"]),  # as many as there are negatives
+        ([0, 1, 0, -1, 0, 2, 0, 0, 0], ["bi", "dh", "fg", "be", "dc"]),  # not zero is positive, then again
+        ([1, 2], []),
+        ([0, 0], []),
+        ([], []),
+    ],
+)
+def test_pairs_of_the_published_rule(scores, expected):
+    assert pairs(scores) == expected
+
+
+@given(st.lists(st.sampled_from([0, 0, 0, 1, 4]), max_size=13))
+def test_what_holds_for_every_list(scores):
+    found = pairs(scores)
+    names = "abcdefghijklm"
+    zeros = [name for name, score in zip(names, scores, strict=False) if not score]
+    others = [name for name, score in zip(names, scores, strict=False) if score]
+    assert len(found) == (min(5, len(zeros)) if others else 0)
+    assert [pair[1] for pair in found] == zeros[::-1][: len(found)]
+    uses = [sum(pair[0] == name for pair in found) for name in others]
+    assert uses == sorted(uses, reverse=True) and max(uses, default=0) - min(uses, default=0) <= 1
+
+
+def test_what_is_dropped_is_counted():
+    report = SampleReport()
+    lists = [
+        ScoredList(Paper(id="p", title="Ants"), [*build_papers("ab"), Paper(id="bare")], [1, 0, 0]),
+        ScoredList(" ", build_papers("ab"), [1, 0]),
+        ScoredList("liked", build_papers("a"), [1]),
+        ScoredList("not liked", build_papers("a"), [0]),
+    ]
+    (found,) = sample_scored_triplets(lists, Sampling(report=report))
+    assert found.query.id == "p" and report.queries == report.pairs == 1 and report.negatives == {SCORE_ZERO: 1}
+    assert report.dropped.ids == {
+        "no text": ["bare"],
+        "query without words": [" "],
+        "no candidate with score 0": ["liked"],
+        "no candidate with a score": ["not liked"],
+    }
+
+
+# ---- influential citations ----
+
+# x is mentioned 4 times by a, 5 by b (in two lines), 3 by c, once by d; a mentions y 3 times and x 4 times
+MENTIONS = [
+    ("a", "x", 4), ("b", "x", 3), ("c", "x", 3), ("d", "x", 1), ("b", "x", 2), ("a", "y", 3),
+    ("x", "x", 9), ("e", "x", 0), ("a", "gone", 5),
+]  # fmt: skip
+
+
+def test_four_mentions_or_more_against_fewer():
+    report = SampleReport()
+    found = list(sample_influential_citations(build_papers("abcdexy"), MENTIONS, Sampling(report=report)))
+    assert {e.query.id for e in found} == {"x"} and len(found) == 2
+    assert {e.positives[0].id for e in found} == {"a", "b"}  # each positive once, before any comes again
+    assert {e.negatives[0].id for e in found} == {"c", "d"}
+    assert (report.queries, report.pairs) == (1, 2)
+    assert report.dropped.ids == {
+        "citation of or by an unknown paper": ["a -> gone"],
+        NO_CITATION: ["a", "b", "c", "d", "e"],
+        "no candidate with a score": ["y"],
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 0])
+def test_queries_are_selected_by_hash_and_lists_too(count):
+    papers = build_papers([f"p{n}" for n in range(40)])
+    mentions = [(f"p{a}", f"p{b}", 1 + (a * b) % 7) for a in range(40) for b in range(10)]
+    report = SampleReport()
+    found = list(sample_influential_citations(papers, mentions, Sampling(limit=count, seed=3, report=report)))
+    again = list(sample_influential_citations(papers, reversed(mentions), Sampling(limit=count, seed=3)))
+    assert found == again and len({e.query.id for e in found}) == report.queries <= (count or 40)
+    counts = {(a, b): times for a, b, times in mentions}
+    for e in found:
+        assert counts[e.positives[0].id, e.query.id] >= 4 > counts[e.negatives[0].id, e.query.id]
+    asked = list(sample_influential_citations(papers, mentions, Sampling(seed=3), queries=["p5"]))
+    assert {e.query.id for e in asked} == {"p5"}
+
+
+# ---- pairs of words and papers ----
+
+
+def test_clicked_papers_are_positives_best_first_and_the_others_negatives():
+    report = SampleReport()
+    lists = [
+        ScoredList("dark matter", build_papers("abcd"), [1, 0, 14, 0.0]),
+        ScoredList("ants", build_papers("ab"), [0, 0]),
+        ScoredList("  ", build_papers("x"), [1]),
+        ScoredList("all liked", build_papers("ab"), [2, 1]),
+        ScoredList("one twice", [*build_papers("ab"), *build_papers("a"), Paper(id="empty")], [0, 0, 3, 1]),
+    ]
+    found = list(sample_clicks(lists, Sampling(report=report)))
+    assert [(e.query, ids(e.positives), sorted(ids(e.negatives))) for e in found] == [
+        ("dark matter", ["c", "a"], ["b", "d"]),
+        ("all liked", ["a", "b"], []),
+        ("one twice", ["a"], ["b"]),
+    ]
+    assert report.negatives == {NOT_CLICKED: 3, NONE: 2} and report.pairs == 5
+    assert report.dropped.ids == {
+        "nothing clicked": ["ants"],
+        "query without words": ["x"],
+        "no text": ["empty"],
+    }
+
+
+def test_negatives_of_a_long_list_are_sampled():
+    shown = ScoredList("q", build_papers("abcdefghij"), [1, *[0] * 9])
+    (found,) = sample_clicks([shown], Sampling(), negatives=3)
+    assert len({*ids(found.negatives)}) == 3
+    assert found == next(sample_clicks([shown], Sampling(), negatives=3))
+    assert len(next(sample_clicks([shown], Sampling(), negatives=0)).negatives) == 9
+
+
+def test_texts_and_papers_without_words_are_counted():
+    papers = [Paper(id="a", abstract="Water that is cold."), Paper(id="b", abstract="No title."), Paper(id="c")]
+    report = SampleReport()
+    (found,) = pair_texts(zip(("Ice", " ", "Fire"), papers, strict=True), Sampling(report=report))
+    assert (found.query, found.positives, found.negatives) == ("Ice", (papers[0],), ())
+    assert report.dropped.ids == {"query without words": ["b"], "no text": ["c"]}
+    assert report.queries == report.pairs == 1 and report.negatives == {NONE: 1} and report.hard == 0
+
+
+def test_texts_are_selected_by_the_papers_ids():
+    pairs = [(f"text {i}", paper) for i, paper in enumerate(build_papers([f"p{i}" for i in range(60)]))]
+    report = SampleReport()
+    some = list(pair_texts(pairs, Sampling(limit=7, report=report)))
+    assert len(some) == 7 and report.dropped.count(BEYOND_LIMIT) == 53
+    assert some == sorted(some, key=lambda e: int(e.positives[0].id[1:]))
+    assert {e.query for e in pair_texts(pairs[::-1], Sampling(limit=7))} == {e.query for e in some}
