@@ -251,6 +251,7 @@ def build_listed_paper(
         "authors": tuple(dict.fromkeys(map(reorder_name, every("authors")))),
         "venue": next(filter(None, venues), ""),
         "year": next(filter(None, years), None),
+        "fields": tuple(dict.fromkeys(every("fields"))),
         "keywords": tuple(dict.fromkeys(text for path in table.get("keywords", ()) for text in find(path))),
         "ids": {system: text for system, text in ids.items() if text},
         "volume": first("volume"),

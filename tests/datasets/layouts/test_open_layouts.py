@@ -26,7 +26,6 @@ from sciprism.datasets.layouts.open_data import (
     sample_entries,
 )
 from sciprism.datasets.open_data import read_entries
-from sciprism.errors import InputError
 
 TOPICS = ("frogs", "stars", "metals", "markets", "proteins", "rivers", "engines", "verbs", "knots", "storms")
 
@@ -140,13 +139,6 @@ def test_pools_hold_links_and_strangers_of_the_test_alone(graph):
     assert data.dropped.count("paper with too few links to be a query") == 4  # 10-13 cite up to 3 test papers
     again = layout.read(graph)
     assert all((a == b).all() for a, b in zip(data.pools, again.pools, strict=True))
-
-
-def test_pools_check_their_settings():
-    with pytest.raises(InputError, match="unknown link 'kinship'; known: citation,"):
-        LinkedPools(data="citegraph_vis", link="kinship")
-    with pytest.raises(InputError, match="hard at most 5"):
-        LinkedPools(data="citegraph_vis", link="citation", negatives=5, hard=6)
 
 
 def test_links_of_each_kind(graph, tmp_path):
@@ -270,8 +262,6 @@ def test_vocabularies_follow_aliases_and_count_what_is_outside(tmp_path):
     classes = ClassNames(data="arxiv_multidomain", target="field", names=(("f0", "Zero"), ("f1", "One"))).read(home)
     assert [gold.tolist() for gold in classes.gold] == [[0], [1], []]
     assert classes.dropped.ids["class without a name"] == ["f2"]
-    with pytest.raises(InputError, match="unknown vocabulary 'moon'"):
-        Headings(data="arxiv_multidomain", terms="categories", vocabulary="moon")
 
 
 def test_free_keywords_are_labels_where_two_papers_have_them(tmp_path):

@@ -25,7 +25,6 @@ from sciprism.datasets.inputs import (
 )
 from sciprism.datasets.open_data import PARTS, Part, SplitEntry, SplitTable, read_entries
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.registry import Registry
 from sciprism.seeding import random_fraction
@@ -219,10 +218,6 @@ class Headings:
     terms: str
     vocabulary: str = ""
     sizes: SampleSizes = ALL
-
-    def __post_init__(self) -> None:
-        if self.vocabulary:
-            VOCABULARIES[self.vocabulary]  # an unknown name is an error now
 
     def read(self, data_root: DataRoot) -> LabelInput:
         """Return the sampled papers that have terms, and all labels."""
@@ -443,11 +438,6 @@ class LinkedPools:
     min_links: int = 5
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        LINKS[self.link]  # an unknown name is an error now
-        if self.min_links < 1 or self.hard > self.negatives:
-            raise InputError(f"pools of {self.data}: min_links must be at least 1, hard at most {self.negatives}")
-
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the pools; queries with too few links are counted."""
         dropped = DropReport()
@@ -556,9 +546,6 @@ class LinkedCorpus:
     min_links: int = 1
     keep_query: bool = False
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        LINKS[self.link]  # an unknown name is an error now
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the corpus; papers with too few links are documents only, and counted."""

@@ -67,7 +67,6 @@ def _build_csl_paper(row: rows.JsonObject) -> Paper:
         title=_join_titles(row),
         authors=tuple(filter(None, map(_name_person, people))),
         year=next(filter(None, map(_parse_year, dates)), None),
-        fields=rows.list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else rows.list_texts(words, "tag", "name"),
         references=tuple(f"doi:{doi}" for doi in map(normalize_doi, rows.find_texts(row, "reference.DOI")) if doi),
         ids=ids,
@@ -209,9 +208,6 @@ def _build_s2_paper(answer: rows.JsonObject) -> Paper:
         id=number,  # a cited paper that Semantic Scholar does not have is without one
         authors=rows.list_texts(row.get("authors"), "name"),
         year=rows.parse_year(rows.get_first(row, "year", "publicationdate")),
-        fields=rows.list_texts(
-            [*rows.list_texts(row.get("fieldsofstudy")), *rows.list_texts(row.get("s2fieldsofstudy"), "category")]
-        ),
         references=rows.list_texts(rows.get_first(row, "references", "outcitations"), "paperId", "corpusId"),
         ids=ids,
     )
@@ -356,7 +352,6 @@ def _build_openreview_paper(note: rows.JsonObject) -> Paper:
         id=rows.first_text(note.get("id")),
         authors=split_names(people) if isinstance(people, str) else rows.list_texts(people, "fullname", "name"),
         year=_parse_date(note.get("pdate")) or rows.parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
-        fields=rows.list_texts(rows.get_first(row, "primary_area", "subject_areas")),
         keywords=split_keywords(words) if isinstance(words, str) else rows.list_texts(words),
         ids={"doi": link if "doi.org/" in link else "", "arxiv": normalize_arxiv(link), "url": link},
     )
