@@ -80,13 +80,11 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
     library.delete(["p0"])
     vectors = library.vectors()
     for name in ("all.parquet", "all.csv", "all.npy"):
-        assert library.export(tmp_path / name, neighbours=3) == 29
+        assert library.export(tmp_path / name) == 29
         if name == "all.parquet":
             table = parquet.read_table(tmp_path / name)
             assert table["id"].to_pylist() == library.ids
             np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), np.float32), vectors)
-            near = [[hit.id for hit in library.similar(id, k=3)] for id in library.ids]
-            assert table["neighbours"].to_pylist() == near
             continue
         with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -103,7 +101,7 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
 
 def test_the_files_of_an_earlier_export_are_replaced(tmp_path: Path) -> None:
     library = Collection.create(tmp_path / "library", some_papers(1))
-    assert [library.export(tmp_path / "new.npy", neighbours=neighbours) for neighbours in (0, 1, 0)] == [1] * 3
+    assert [library.export(tmp_path / "new.npy") for _ in range(2)] == [1] * 2
 
 
 def test_the_command_deletes_what_a_file_names(library: Collection, tmp_path: Path) -> None:

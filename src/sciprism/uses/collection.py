@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.files import check_companion, write_atomically
-from sciprism.index import vector_searches
 from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.parallel import DEVICE
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.manifest import EncoderRecord
-from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids, number_papers
+from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids
 from sciprism.uses.search import (
     Hit,
     Ranking,
@@ -294,15 +293,13 @@ class Collection(Searchable):
         """Compare all files with their checksums; DamagedFileError where one differs."""
         self.stored.verify()
 
-    def export(self, path: Path | str, *, format: str = "", neighbours: int = 0) -> int:
+    def export(self, path: Path | str, *, format: str = "") -> int:
         """Write vectors and metadata for other programs, .parquet, .npy or .csv; return the number of papers.
 
-        neighbours: how many nearest papers to add for each.
-
-        >>> library.export("vectors.parquet", neighbours=1)
+        >>> library.export("vectors.parquet")
         2
         """
-        return export(self.stored, self.space(format), Path(path), neighbours=neighbours)
+        return export(self.stored, self.space(format), Path(path))
 
     def to_arrow(self, *, vectors: bool | str = False) -> pa.Table:
         """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids, doi.
@@ -341,8 +338,6 @@ FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keyw
 COLUMNS = (*FIELDS, "doi")
 SUFFIXES = (".parquet", ".npy", ".csv")
 SEPARATOR = "; "  # between the values of a list in CSV
-NEIGHBOURS = ("neighbours", "neighbour_scores")
-QUERIES = 256  # papers whose nearest are looked up at once
 
 
 def build_table(papers: Iterable[Paper]) -> pa.Table:
@@ -361,26 +356,23 @@ def build_table(papers: Iterable[Paper]) -> pa.Table:
     return pa.table(columns, schema=pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]))
 
 
-def export(stored: StoredCollection, space: str, path: Path, *, neighbours: int = 0) -> int:
+def export(stored: StoredCollection, space: str, path: Path) -> int:
     """Write vectors and metadata to .parquet, .csv, or .npy with the metadata next to it; return the papers.
 
-    neighbours: nearest papers of each, in a column of ids and one of scores. Raises InputError for another suffix, a
-    file that the collection was made of, and metadata that would replace a file of another kind.
+    Raises InputError for another suffix, a file that the collection was made of, and metadata that would replace a file
+    of another kind.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
-    if neighbours < 0:
-        raise InputError(f"{neighbours} neighbours: ask for 0 or more")
     with_vectors = path.suffix != ".npy"
     table = path if with_vectors else path.with_suffix(".csv")
     _check_sources(stored, {path, table})
     if not with_vectors:
-        headers = ",".join(COLUMNS), ",".join((*COLUMNS, *NEIGHBOURS))
-        check_companion(table, path, *(header + end for header in headers for end in ("\r\n", ",v0,")))
+        check_companion(table, path, *(",".join(COLUMNS) + end for end in ("\r\n", ",v0,")))
         write_atomically(path, lambda file: write_npy(file, stored, space))
         path = table
     writer = write_parquet if path.suffix == ".parquet" else write_csv
-    write_atomically(path, lambda file: writer(file, iterate_parts(stored, space, neighbours), with_vectors))
+    write_atomically(path, lambda file: writer(file, iterate_parts(stored, space), with_vectors))
     return len(stored)
 
 
@@ -395,40 +387,14 @@ def _check_sources(stored: StoredCollection, outputs: set[Path]) -> None:
             raise InputError(f"{output} is a file that {stored.folder} was made of; name another file")
 
 
-def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iterator[tuple[pa.Table, Floats]]:
-    """Yield tables of papers, with neighbours if asked for, and their vectors, (b, d)."""
-    add = _find_neighbours(stored, space, neighbours) if neighbours else None
+def iterate_parts(stored: StoredCollection, space: str) -> Iterator[tuple[pa.Table, Floats]]:
+    """Yield tables of papers, and their vectors, (b, d)."""
     first = 0
-    for shard in iterate_vectors(stored, space):
-        for start in range(0, len(shard), QUERIES):
-            vectors = shard[start : start + QUERIES]
-            rows = stored.live[first : first + len(vectors)]
-            table = build_table(stored.papers(rows))
-            yield add(table, rows, vectors) if add else table, vectors
-            first += len(vectors)
+    for vectors in iterate_vectors(stored, space):
+        yield build_table(stored.papers(stored.live[first : first + len(vectors)])), vectors
+        first += len(vectors)
     if not first:
         yield build_table(()), np.empty((0, stored.manifest.spaces[space].dim), np.float32)
-
-
-def _find_neighbours(stored: StoredCollection, space: str, count: int) -> Callable[[pa.Table, Rows, Floats], pa.Table]:
-    """Return a function that adds the ids and scores of the nearest other papers to a table."""
-    import pyarrow as pa
-
-    count = min(count, len(stored) - 1)
-    ids, numbers, mask = list_ids(stored), number_papers(stored), stored.mask()
-
-    def add(table: pa.Table, rows: Rows, vectors: Floats) -> pa.Table:
-        scores, near = vector_searches["exact"](stored, space, vectors, count + 1, mask)
-        nearest = [
-            [(ids[numbers[other]], float(score)) for other, score in zip(*lines, strict=True) if other != row][:count]
-            for row, *lines in zip(rows, near, scores, strict=True)
-        ]
-        for place, (name, kind) in enumerate(zip(NEIGHBOURS, (pa.string(), pa.float32()), strict=True)):
-            values = [[pair[place] for pair in pairs] for pairs in nearest]
-            table = table.append_column(name, pa.array(values, pa.list_(kind)))
-        return table
-
-    return add
 
 
 def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
