@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from starlette.responses import Response
 from starlette.testclient import TestClient
@@ -25,6 +26,16 @@ def start(folders: list[Path], *, follow_redirects: bool = False, **settings) ->
 def wait_until_ready(client: TestClient, headers: dict[str, str] | None = None) -> None:
     while client.get("/ready", headers=headers).status_code != 200:
         assert client.app.state.service.failure is None
+        time.sleep(0.01)
+
+
+def wait_for_upload(client: TestClient, id: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    end = time.monotonic() + 60
+    while True:
+        upload = client.get(f"/workspace/collections/{id}", headers=headers).json()
+        if upload["state"] not in ("waiting", "embedding"):
+            return upload
+        assert time.monotonic() < end
         time.sleep(0.01)
 
 

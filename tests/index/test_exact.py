@@ -119,20 +119,6 @@ def test_reduced_precision_ranks_what_is_stored(distance: exact.Distance, dtype:
     np.testing.assert_array_equal(scores, best)
 
 
-def test_worked_by_hand() -> None:
-    vectors = np.array([[3, 4], [1, 0], [0, 2], [0, 0]], np.float32)
-    queries = np.array([[1, 0], [0, 10]], np.float32)
-    scores, rows = topk(queries, [Matrix(vectors)], 3, distance="cosine")
-    assert rows.tolist() == [[1, 0, 2], [2, 0, 1]]
-    np.testing.assert_allclose(scores, [[1, 0.6, 0], [1, 0.8, 0]], atol=1e-7)
-    scores, rows = topk(queries[:1], [Matrix(vectors)], 2, distance="euclidean")
-    assert rows.tolist() == [[1, 3]]
-    np.testing.assert_allclose(scores, [[0, -1]])
-    scores, rows = topk(queries[:1], [Matrix(vectors)], 5, distance="dot")
-    assert rows.tolist() == [[0, 1, 2, 3, -1]]
-    assert scores.tolist() == [[3, 1, 0, 0, -np.inf]]
-
-
 def test_rows_that_come_best_last_are_all_found() -> None:
     """Every row beats all rows before it: the running list is replaced again and again."""
     vectors = np.arange(30_000, dtype=np.float32)[:, None] / 30_000

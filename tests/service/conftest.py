@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from five_papers import PAPERS
 from sciprism.store import embed
+
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +20,12 @@ def folder(tmp_path_factory, tiny_encoder) -> Path:
     folder = tmp_path_factory.mktemp("served") / "five"
     embed(PAPERS, tiny_encoder, folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def client(folder) -> Iterator[TestClient]:
+    from build_service import start, wait_until_ready  # needs the extra of the service
+
+    with start([folder]) as client:
+        wait_until_ready(client)
+        yield client

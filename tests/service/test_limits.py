@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -15,7 +14,6 @@ pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")  # of the test client
 
 import uvicorn
-from starlette.testclient import TestClient
 
 from build_service import TOKEN, answer_json, start, wait_until_ready
 from sciprism.service.app import _Server
@@ -28,13 +26,6 @@ ORIGIN = {"origin": "http://localhost:8000"}
 HALF = r"\ud800"
 JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
-
-
-@pytest.fixture(scope="module")
-def client(folder) -> Iterator[TestClient]:
-    with start([folder]) as client:
-        wait_until_ready(client)
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ pytest.importorskip("httpx2")  # of the test client
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from build_service import TOKEN, answer_json, start, wait_until_ready
+from build_service import TOKEN, answer_json, start, wait_for_upload, wait_until_ready
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.service.collections import ServedCollections, UnknownNameError
@@ -37,13 +37,6 @@ from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
 
 PAGE = {"accept": "text/html"}
-
-
-@pytest.fixture(scope="module")
-def client(folder) -> Iterator[TestClient]:
-    with start([folder]) as client:
-        wait_until_ready(client)
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -264,15 +257,6 @@ def test_metrics_count_requests_by_route(client):
 BIB = (
     "@misc{a, title={Dark matter halos}}\n@misc{b, title={A guide RNA}, abstract={It directs the enzyme.}}\n@misc{c}\n"
 )
-
-
-def wait_for_upload(client, id, headers=None):
-    while (upload := client.get(f"/workspace/collections/{id}", headers=headers).json())["state"] in (
-        "waiting",
-        "embedding",
-    ):
-        time.sleep(0.01)
-    return upload
 
 
 def test_an_upload_is_a_collection_of_its_owner(folder, tmp_path):

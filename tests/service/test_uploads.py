@@ -21,7 +21,7 @@ from multiprocessing import active_children
 
 from starlette.testclient import TestClient
 
-from build_service import start, wait_until_ready
+from build_service import start, wait_for_upload, wait_until_ready
 from five_papers import PAPERS
 from sciprism.service import reading
 from sciprism.store import embed
@@ -59,17 +59,6 @@ def upload(client: TestClient, content: bytes | str, name: str = "refs.bib", who
     answer = client.post("/workspace/collections", params={"filename": name}, content=content, headers=who)
     assert answer.status_code == 202, answer.text
     return answer.json()["id"]
-
-
-def wait(client: TestClient, id: str, who: dict[str, str] = ADA) -> dict[str, str]:
-    end = time.monotonic() + 60
-    while (found := client.get(f"/workspace/collections/{id}", headers=who).json())["state"] in (
-        "waiting",
-        "embedding",
-    ):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
 
 
 def entries(url: str) -> str:
@@ -117,7 +106,7 @@ def test_what_was_sent_leads_to_nothing_else(client, place, listener, case):
     if isinstance(content, str):
         port = listener.getsockname()[1]
         content = content.replace("{path}", str(place / "secret.jsonl")).replace("{port}", str(port))
-    found = wait(client, upload(client, content, name))
+    found = wait_for_upload(client, upload(client, content, name), ADA)
     if words is None:
         assert found["state"] == "ready"
     else:
@@ -176,18 +165,21 @@ def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatc
         (item.folder / "papers.bib").unlink()
         os.mkfifo(item.folder / "papers.bib")
         background.start(item)
-    assert wait(client, upload(client, BIB, who=BOB), BOB)["state"] == "ready"
+    assert wait_for_upload(client, upload(client, BIB, who=BOB), BOB)["state"] == "ready"
     assert client.get(f"/workspace/collections/{silent[0].id}", headers=ADA).json()["state"] == "embedding"
-    assert "nothing could be read for 4 s" in wait(client, silent[0].id)["error"]
+    assert "nothing could be read for 4 s" in wait_for_upload(client, silent[0].id, ADA)["error"]
     while not active_children():
         time.sleep(0.01)
     os.kill(active_children()[0].pid, signal.SIGKILL)
-    assert "broke off" in wait(client, silent[1].id)["error"] and not (silent[1].folder / "collection").exists()
-    assert wait(client, upload(client, BIB))["state"] == "ready"
+    assert (
+        "broke off" in wait_for_upload(client, silent[1].id, ADA)["error"]
+        and not (silent[1].folder / "collection").exists()
+    )
+    assert wait_for_upload(client, upload(client, BIB), ADA)["state"] == "ready"
 
 
 def test_a_repeated_id_is_told_without_the_workspace(client, place):
-    found = wait(client, upload(client, BIB + "@misc{a, title={Proteins fold}}"))
+    found = wait_for_upload(client, upload(client, BIB + "@misc{a, title={Proteins fold}}"), ADA)
     assert found["papers"] == 1 and "papers.bib, record 2" in found["reasons"][0] and str(place) not in str(found)
 
 
@@ -196,7 +188,7 @@ def test_a_full_disk_says_so_and_leaves_no_draft(client, place, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     id = upload(client, BIB, who=BOB)
-    assert wait(client, id, BOB)["state"] == "ready"
+    assert wait_for_upload(client, id, BOB)["state"] == "ready"
     desk = client.post(f"/library/{id}/screening", data={"title": "mine"}, headers=BOB, follow_redirects=False)
     before = sorted((place / "work" / "owner-bob").iterdir())
     with monkeypatch.context() as patch:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fake_encoder import FakeEncoder, some_papers
-from sciprism.errors import InputError
+from folders import snapshot
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 
@@ -72,16 +73,12 @@ def test_no_filter_and_nothing_superseded_needs_no_mask(tmp_path: Path) -> None:
     assert StoredCollection.open(tmp_path).papers(rows) == [some_papers(5)[row] for row in rows]
 
 
-def test_an_unknown_space_names_those_that_are_there(collection: StoredCollection) -> None:
+def test_what_a_collection_lacks_is_an_error(collection: StoredCollection) -> None:
     with pytest.raises(InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"):
         collection.vectors("kind")
-
-
-def test_rows_outside_are_an_error(collection: StoredCollection) -> None:
-    with pytest.raises(IndexError):
-        collection.papers([61])
-    with pytest.raises(IndexError):
-        collection.papers([-1])
+    for row in (61, -1):
+        with pytest.raises(IndexError):
+            collection.papers([row])
 
 
 def damaged(tmp_path: Path) -> tuple[Path, Path]:
@@ -89,49 +86,39 @@ def damaged(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "manifest.json", tmp_path / "vectors" / "0-near" / "000000.npy"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is damaged, or not of this version"),
-        ("{", "is damaged, or not of"),
-        ("[]", "is damaged, or not of"),
-        ('{"name": "a package"}', "encoder: Field required"),
-        ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
-        ('{"layout": 4}', "not of this version of sciprism .layout: Input should be 1"),
-    ],
-)
-def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:
-    manifest, _ = damaged(tmp_path)
-    manifest.write_text(content)
-    with pytest.raises(InputError, match=message):
-        StoredCollection.open(tmp_path)
-
-
-def test_no_collection_at_all(tmp_path: Path) -> None:
+def test_no_collection_or_a_foreign_or_torn_manifest(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is empty, not a collection.*sciprism embed FILES -o"):
         StoredCollection.open(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         StoredCollection.open(tmp_path / "nowhere")
+    manifest, _ = damaged(tmp_path)
+    for content, message in (
+        ("", "is damaged, or not of this version"),
+        ("[]", "is damaged, or not of"),
+        ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
+        ('{"layout": 4}', "not of this version of sciprism .layout: Input should be 1"),
+    ):
+        manifest.write_text(content)
+        with pytest.raises(InputError, match=message):
+            StoredCollection.open(tmp_path)
 
 
-def test_a_truncated_or_missing_file_is_found_on_opening(tmp_path: Path) -> None:
+def test_a_changed_truncated_or_missing_file_is_found_and_nothing_is_added(tmp_path: Path) -> None:
     _, values = damaged(tmp_path)
-    size = values.stat().st_size
-    values.write_bytes(values.read_bytes()[:-10])
-    with pytest.raises(InputError, match=rf"000000.npy is {size - 10} bytes long instead of {size}; restore it"):
-        StoredCollection.open(tmp_path)
-    values.unlink()
-    with pytest.raises(InputError, match=r"000000.npy is missing"):
-        embed(some_papers(30), FakeEncoder(), tmp_path)
-
-
-def test_changed_bytes_are_found_by_the_checksum(tmp_path: Path) -> None:
-    _, values = damaged(tmp_path)
-    content = bytearray(values.read_bytes())
-    content[-5] ^= 1
-    values.write_bytes(content)
-    with pytest.raises(InputError, match=r"000000.npy is damaged or changed: its checksum differs"):
-        StoredCollection.open(tmp_path).verify()
+    content = values.read_bytes()
+    changed = content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
+    for damage, message in (
+        (changed, "damaged or changed: its checksum differs; restore it"),
+        (content[:-10], f"{len(content) - 10} bytes long instead of {len(content)}; restore it"),
+        (None, "missing"),
+    ):
+        values.unlink() if damage is None else values.write_bytes(damage)
+        before = snapshot(tmp_path)
+        with pytest.raises(DamagedFileError, match=f"000000.npy is {message}"):
+            StoredCollection.open(tmp_path).verify()
+        with pytest.raises(DamagedFileError, match=f"000000.npy is {message}"):
+            embed(some_papers(40), FakeEncoder(), tmp_path)
+        assert snapshot(tmp_path) == before
 
 
 def test_a_person_can_read_the_manifest(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-from sciprism.errors import DamagedFileError, InputError
+from sciprism.errors import InputError
 from sciprism.papers.records import Paper, Place
 from sciprism.store import CollectionLayout, StoredCollection, embed
 
@@ -29,18 +29,14 @@ def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
     collection.verify()
 
 
-def test_formats_of_one_path_are_encoded_once(tmp_path: Path) -> None:
-    encoder = FakeEncoder()
-    embed(some_papers(20), encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "search")))
-    assert encoder.encoded == 20
-    assert list(StoredCollection.open(tmp_path).manifest.spaces) == ["near"]
-
-
-def test_each_space_has_its_matrix(tmp_path: Path) -> None:
+def test_each_space_has_its_matrix_and_each_path_is_encoded_once(tmp_path: Path) -> None:
     encoder, papers = FakeEncoder(), some_papers(5)
-    report = embed(papers, encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "classification")))
+    report = embed(
+        papers, encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "search", "classification"))
+    )
     assert encoder.encoded == 10 and report.encoded == 5
     collection = StoredCollection.open(tmp_path)
+    assert sorted(collection.manifest.spaces) == ["kind", "near"]
     kind = collection.vectors("kind")[0].block(0, 5)
     np.testing.assert_array_equal(kind, encoder.encode(papers, format="classification"))
     assert not np.array_equal(kind, collection.vectors("near")[0].block(0, 5))
@@ -182,24 +178,30 @@ def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
     assert seen == sorted(seen) and seen[-1] == 700 and len(set(seen)) > 3
 
 
-def test_another_encoder_is_refused(tmp_path: Path) -> None:
-    embed(some_papers(3), FakeEncoder("first", "aaa"), tmp_path)
-    with pytest.raises(InputError, match=r"vectors of first \(fingerprint aaa\), not of second .*bbb.* new folder"):
-        embed(some_papers(9), FakeEncoder("second", "bbb"), tmp_path)
+class Torn(FakeEncoder):
+    def path(self, format: str = "proximity", role: str = "paper") -> str:
+        return format
 
 
 @pytest.mark.parametrize(
-    ("layout", "message"),
+    ("encoder", "layout", "message"),
     [
-        (CollectionLayout(dtype="int8"), "made with dtype float32, not int8"),
-        (CollectionLayout(shard_size=7), "made with shard_size 10, not 7"),
-        (CollectionLayout(formats=("classification",)), "made with formats proximity, not classification"),
+        (FakeEncoder("second", "bbb"), {}, r"vectors of fake \(fingerprint f0\), not of second .*bbb.* new folder"),
+        (FakeEncoder(), {"dtype": "int8"}, "made with dtype float32, not int8"),
+        (FakeEncoder(), {"shard_size": 7}, "made with shard_size 10, not 7"),
+        (FakeEncoder(), {"formats": ("classification",)}, "made with formats proximity, not classification"),
+        (FakeEncoder(), {"formats": ("regression",)}, "fake has no format 'regression'; it has classification, prox"),
+        (Torn(), {"formats": ("proximity", "search")}, "embed them into two collections"),
     ],
 )
-def test_another_layout_is_refused(tmp_path: Path, layout: CollectionLayout, message: str) -> None:
+def test_what_does_not_fit_a_collection_is_refused(
+    tmp_path: Path, encoder: FakeEncoder, layout: dict, message: str
+) -> None:
     embed(some_papers(3), FakeEncoder(), tmp_path, layout=SMALL)
+    before = snapshot(tmp_path)
     with pytest.raises(InputError, match=message):
-        embed(some_papers(3), FakeEncoder(), tmp_path, layout=layout)
+        embed(some_papers(9), encoder, tmp_path, layout=CollectionLayout(**layout))
+    assert snapshot(tmp_path) == before
 
 
 def test_layouts_check_themselves() -> None:
@@ -208,35 +210,18 @@ def test_layouts_check_themselves() -> None:
             CollectionLayout(**wrong)
 
 
-def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="fake has no format 'regression'; it has classification, proximity"):
-        embed(some_papers(3), FakeEncoder(), tmp_path / "c", layout=CollectionLayout(formats=("regression",)))
-    assert not (tmp_path / "c").exists()
-
-
-def test_two_ways_into_one_space_are_refused(tmp_path: Path) -> None:
-    class Torn(FakeEncoder):
-        def path(self, format: str = "proximity", role: str = "paper") -> str:
-            return format
-
-    with pytest.raises(InputError, match="embed them into two collections"):
-        embed(some_papers(3), Torn(), tmp_path, layout=CollectionLayout(formats=("proximity", "search")))
-
-
-def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_a_collection_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "000000.parquet").write_text("mine")
-    with pytest.raises(InputError, match=r"holds papers but no manifest.json"):
-        embed(some_papers(3), FakeEncoder(), tmp_path)
+    for folder, layout, message in (
+        (tmp_path, {}, r"holds papers but no manifest.json"),
+        (tmp_path / "papers" / "000000.parquet", {}, "is a file"),
+        (tmp_path / "papers" / "000000.parquet" / "inside", {}, r"cannot write .* name a path that you can write to"),
+        (tmp_path / "new", {"formats": ("regression",)}, "has no format"),
+    ):
+        with pytest.raises(InputError, match=message):
+            embed(some_papers(3), FakeEncoder(), folder, layout=CollectionLayout(**layout))
     assert [p.name for p in tmp_path.rglob("*")] == ["papers", "000000.parquet"]
-    with pytest.raises(InputError, match="is a file"):
-        embed(some_papers(3), FakeEncoder(), tmp_path / "papers" / "000000.parquet")
-
-
-def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot write .* name a path that you can write to"):
-        embed(some_papers(3), FakeEncoder(), tmp_path / "file" / "inside")
 
 
 @pytest.mark.parametrize("facts", [(28, "No space left on device"), ("80 requested and 9 written",)])
@@ -257,23 +242,6 @@ def test_a_full_disk_is_said_plainly(
     assert len(StoredCollection.open(tmp_path)) == 10
     embed(some_papers(10), FakeEncoder(), tmp_path)
     assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        Paper(id="smith2020", title="On frogs", authors=("B. Smith",), year=2020),
-        Paper(id="smith2020", title="On toads", abstract="More.", year=2020, ids={"doi": "10.1/b"}),
-    ],
-    ids=["another title and author", "another DOI"],
-)
-def test_a_key_that_recurs_for_another_paper_replaces_nothing(tmp_path: Path, other: Paper) -> None:
-    first = Paper(id="smith2020", title="On toads", authors=("A. Smith",), year=2020, ids={"doi": "10.1/a"})
-    embed([first], FakeEncoder(), tmp_path / "c")
-    with pytest.raises(InputError, match="another paper has this id, 'On toads'"):
-        embed([other], FakeEncoder(), tmp_path / "c")
-    assert embed([other], FakeEncoder(), tmp_path / "c", skip_bad=True).bad == 1
-    assert StoredCollection.open(tmp_path / "c").paper("smith2020") == first
 
 
 LONG = " ".join(f"word{n}" for n in range(30))
@@ -331,15 +299,3 @@ def test_a_paper_without_a_place_has_none(tmp_path: Path) -> None:
     assert StoredCollection.open(tmp_path / "c").paper("1").place is None
     with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
         embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")
-
-
-def test_nothing_is_added_to_a_damaged_collection(tmp_path: Path) -> None:
-    embed(some_papers(30), FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=20))
-    path = tmp_path / "vectors" / "0-near" / "000000.npy"
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
-    before = snapshot(tmp_path)
-    with pytest.raises(DamagedFileError, match=r"000000.npy is damaged or changed: its checksum differs; restore it"):
-        embed(some_papers(40), FakeEncoder(), tmp_path)
-    assert snapshot(tmp_path) == before

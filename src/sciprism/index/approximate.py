@@ -57,13 +57,6 @@ def import_faiss() -> Any:
     return faiss
 
 
-def metric_of(distance: str) -> int:
-    """Return the metric of a distance; vectors of cosines are normalized."""
-    faiss = import_faiss()
-    metric: int = faiss.METRIC_L2 if distance == "euclidean" else faiss.METRIC_INNER_PRODUCT
-    return metric
-
-
 def write_index(index: Any, path: Path) -> None:
     """Write an index atomically, through Python, as FAISS itself does not say why it cannot write."""
     faiss = import_faiss()
@@ -191,20 +184,19 @@ class InvertedLists:
 def _train(collection: StoredCollection, plan: ListsPlan, progress: Progress) -> Any:
     """Return an empty index with centroids and code from a sample that is even through the collection."""
     faiss = import_faiss()
-    distance = collection.manifest.encoder.distance
-    dim, metric = collection.manifest.spaces[plan.space].dim, metric_of(distance)
+    dim, euclidean = collection.manifest.spaces[plan.space].dim, collection.manifest.encoder.distance == "euclidean"
     sample = _draw_sample(collection, plan, progress)
     work = f"training {plan.lists:,} lists ({plan.space})"
     centroids = sample[np.random.default_rng(0).choice(len(sample), plan.lists, replace=False)]
     options = {"niter": 1, "min_points_per_centroid": 1, "max_points_per_centroid": len(sample)}
     for number in range(1, TRAINING_ROUNDS + 1):
-        clustering = faiss.Kmeans(dim, plan.lists, spherical=metric != faiss.METRIC_L2, seed=number, **options)
+        clustering = faiss.Kmeans(dim, plan.lists, spherical=not euclidean, seed=number, **options)
         clustering.train(sample, init_centroids=centroids)
         centroids = clustering.centroids
         progress(work, "rounds", number, TRAINING_ROUNDS)
-    flat = faiss.IndexFlatL2(dim) if metric == faiss.METRIC_L2 else faiss.IndexFlatIP(dim)
+    flat = faiss.IndexFlatL2(dim) if euclidean else faiss.IndexFlatIP(dim)  # vectors of cosines are normalized
     flat.add(centroids)
-    index = faiss.IndexIVFPQ(flat, dim, plan.lists, plan.code_parts, plan.code_bits, metric)
+    index = faiss.IndexIVFPQ(flat, dim, plan.lists, plan.code_parts, plan.code_bits, flat.metric_type)
     flat.this.disown()  # the index frees it
     index.own_fields = True
     index.use_precomputed_table = -1
