@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +56,6 @@ def papers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(papers_folder: Path, tmp_path: Path) -> Path:
-    import shutil
-
     return shutil.copytree(papers_folder, tmp_path / "c")
 
 

@@ -102,12 +102,6 @@ def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
     np.testing.assert_allclose(collection.vector(13, "near"), exact, atol=np.abs(exact).max() / 254 + 1e-6)
 
 
-def test_the_same_paper_twice_is_counted(tmp_path: Path) -> None:
-    papers = some_papers(12)
-    report = embed([*papers, papers[0], *papers[5:7]], FakeEncoder(), tmp_path, layout=SMALL)
-    assert (report.new, report.duplicates, report.papers, report.done) == (12, 3, 12, 15)
-
-
 @pytest.mark.parametrize("stored", [False, True])
 def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bool) -> None:
     papers = some_papers(12)

@@ -121,42 +121,38 @@ def test_an_interrupted_part_continues_and_a_done_one_encodes_nothing(files: lis
     merge([parts / name for name in ("3", "1", "2")], parts.parent / "c", load, skip_bad=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"part": "1/3"}, "was begun with part 2, not 1; repeat its first command"),
-        ({"part": "2/4"}, "3 parts, not 4"),
-        ({"missing_abstract": "skip"}, "missing_abstract 'title', not 'skip'"),
-        ({"encoder": FakeEncoder("other", "zzz")}, r"holds vectors of fake \(fingerprint f0\), not of other"),
-        ({"layout": replace(LAYOUT, formats=("proximity",))}, "formats classification, proximity, not proximity"),
-    ],
-)
-def test_a_part_is_continued_as_it_was_begun(
-    files: list[Path], parts: Path, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        run(**{"files": files, "folder": parts / "2", "part": "2/3"} | options)
+OTHER, FLOAT16 = FakeEncoder("other", "zzz"), replace(LAYOUT, dtype="float16")
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("begun", "options", "message"),
     [
-        (None, r"part 2/3 is missing: embed it with --part"),
-        ({"encoder": FakeEncoder("other", "zzz")}, "parts/1 has the model f0, .*parts/2 zzz; delete one"),
-        ({"layout": replace(LAYOUT, dtype="float16")}, "parts/1 has the dtype int8, .*parts/2 float16"),
-        ({"missing_abstract": "skip"}, "parts/1 is of missing_abstract 'title', not 'skip' as .*parts/2 is"),
-        ({"part": "1/3"}, "parts/1 and .*parts/2 are both part 1"),
-        ({"files": []}, "00.jsonl is not the same file, or has another place"),
+        (True, {"part": "1/3"}, "was begun with part 2, not 1; repeat its first command"),
+        (True, {"part": "2/4"}, "3 parts, not 4"),
+        (True, {"missing_abstract": "skip"}, "missing_abstract 'title', not 'skip'"),
+        (True, {"encoder": OTHER}, r"holds vectors of fake \(fingerprint f0\), not of other"),
+        (True, {"layout": FLOAT16}, "made with dtype int8, not float16"),
+        (False, None, r"part 2/3 is missing: embed it with --part"),
+        (False, {"encoder": OTHER}, "parts/1 has the model f0, .*parts/2 zzz; delete one"),
+        (False, {"layout": FLOAT16}, "parts/1 has the dtype int8, .*parts/2 float16"),
+        (False, {"missing_abstract": "skip"}, "parts/1 is of missing_abstract 'title', not 'skip' as .*parts/2 is"),
+        (False, {"part": "1/3"}, "parts/1 and .*parts/2 are both part 1"),
+        (False, {"files": []}, "00.jsonl is not the same file, or has another place"),
     ],
 )
-def test_parts_that_do_not_fit_are_not_merged(
-    files: list[Path], parts: Path, options: dict[str, Any] | None, message: str
+def test_a_part_of_something_else_is_neither_continued_nor_merged(
+    files: list[Path], parts: Path, begun: bool, options: dict[str, Any] | None, message: str
 ) -> None:
+    more = write_papers(parts.parent / "00.jsonl", some_papers(3, 9000))
+    given = {"folder": parts / "2", "part": "2/3", "files": files} | (options or {})
+    given["files"] = given["files"] or [*files, more]
+    if begun:
+        with pytest.raises(InputError, match=message):
+            run(**given)
+        return
     shutil.rmtree(parts / "2")
     if options is not None:
-        more = write_papers(parts.parent / "00.jsonl", some_papers(3, 9000))
-        options = {name: value or [*files, more] for name, value in options.items()}
-        run(**{"files": files, "folder": parts / "2", "part": "2/3"} | options)
+        run(**given)
     with pytest.raises(InputError, match=message):
         merge([parts], parts.parent / "c", load, skip_bad=True)
     assert not (parts.parent / "c").exists()
