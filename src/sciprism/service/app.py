@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -62,13 +62,13 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
     for part in (embeddings, papers, uploads, pages, desks, maps, matches, tag_reviews, library_pages):
         app.include_router(part.router)
+    app.include_router(operations)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     state.background.kinds = {
         UPLOAD: (REPORT, partial(uploads.fill, state)),
         matches.KIND: (matches.RESULT, partial(matches.solve, state)),
         tag_reviews.KIND: (REPORT, partial(tag_reviews.suggest, state)),
     }
-    _add_operations(app, state)
     for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
@@ -106,22 +106,27 @@ def bound_memory() -> None:
         set_option(M_ARENA_MAX, 1)
 
 
-def _add_operations(app: FastAPI, state: ServiceState) -> None:
-    @app.get("/health", tags=["operations"])
-    async def health() -> dict[str, str]:
-        """Answer while the process is alive."""
-        return {"status": "alive"}
+operations = APIRouter(tags=["operations"])
 
-    @app.get("/ready", tags=["operations"])
-    async def ready() -> dict[str, str]:
-        """Answer with status 200 when the models are loaded, with 503 before."""
-        state.check_ready()
-        return {"status": "ready"}
 
-    @app.get("/metrics", tags=["operations"])
-    async def metrics() -> Response:
-        """Return the measurements in the text format of Prometheus."""
-        return Response(state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+@operations.get("/health")
+async def health() -> dict[str, str]:
+    """Answer while the process is alive."""
+    return {"status": "alive"}
+
+
+@operations.get("/ready")
+async def ready(request: Request) -> dict[str, str]:
+    """Answer with status 200 when the models are loaded, with 503 before."""
+    request.app.state.service.check_ready()
+    return {"status": "ready"}
+
+
+@operations.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Return the measurements in the text format of Prometheus."""
+    content = request.app.state.service.metrics.render()
+    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 SAID = dict.fromkeys(FULL, (507, FULL_DISK)) | {errno.ENAMETOOLONG: (400, "a name is too long; shorten it")}

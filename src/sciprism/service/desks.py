@@ -98,12 +98,6 @@ class Desk:
             self.latest.append(Decision(id=id, title=title, decision=decision))
             return ""
 
-    def write_included(self) -> str:
-        """Return the included records as RIS."""
-        with self.lock:
-            rows = [row for row in self.session.records if self.session.verdict(row) == INCLUDE]
-            return "\n".join(format_ris([(self.session.paper(row), "") for row in rows])) + "\n"
-
 
 _opening = Lock()  # one desk of a table
 _load_desk = lru_cache(OPEN)(Desk)
@@ -161,4 +155,7 @@ def download_decisions(desk: OpenedDesk) -> Response:
 @router.get("/{id}/included.ris")
 def download_included(desk: OpenedDesk) -> Response:
     """Return the included records."""
-    return text_file(desk.write_included(), "included.ris")
+    with desk.lock:
+        session = desk.session
+        papers = [session.paper(row) for row in session.records if session.verdict(row) == INCLUDE]
+    return text_file("\n".join(format_ris([(paper, "") for paper in papers])) + "\n", "included.ris")

@@ -79,11 +79,6 @@ class StoredCollection:
         return self.manifest.papers
 
     @property
-    def shard_starts(self) -> Rows:
-        """Return the row at which each shard begins."""
-        return self._offsets[:-1]
-
-    @property
     def rows(self) -> int:
         """Count the stored rows, superseded ones included."""
         return int(self._offsets[-1])

@@ -43,18 +43,13 @@ def iterate_vectors(stored: StoredCollection, space: str) -> Iterator[Floats]:
         yield matrix.take(rows)
 
 
-def number_papers(stored: StoredCollection) -> Rows:
-    """Return row -> the number of its paper among all papers, -1 for a row without one."""
-    numbers = np.full(stored.rows, -1, np.int64)
-    numbers[stored.live] = np.arange(len(stored.live))
-    return numbers
-
-
 def _rows_by_shard(stored: StoredCollection) -> Iterator[Rows]:
     """Yield the rows of papers, numbered in their shard."""
-    for first, shard in zip(stored.shard_starts, stored.manifest.shards, strict=True):
+    first = 0
+    for shard in stored.manifest.shards:
         start, stop = np.searchsorted(stored.live, (first, first + shard.rows))
         yield stored.live[start:stop] - first
+        first += shard.rows
 
 
 IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv": "arXiv id", "openalex": "OpenAlex id"}
