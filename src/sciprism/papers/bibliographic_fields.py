@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sciprism.papers.cleaning import fold_text
+from sciprism.papers.cleaning import fold_text, join_east_asian, join_name
 from sciprism.papers.printed_values import parse_printed_list
 
 RETRACTED = "retracted paper"  # `Paper.notice`
@@ -61,20 +61,6 @@ def reorder_name(name: str) -> str:
     """Return `First Last Suffix` of `Last, First, Suffix, years of life`; other names unchanged."""
     last, given, *suffix = (*(part.strip() for part in _ADDITIONS.sub("", name).split(",")), "")
     return join_name(given, last, *suffix)
-
-
-_EAST_ASIAN = re.compile(r"[々\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+")
-
-
-def join_name(given: str, last: str, *more: str) -> str:
-    """Return a name in reading order: `Ann Lee Jr.`; in Chinese, Japanese and Korean script the family's name is first.
-
-    >>> join_name("Ann", "Lee"), join_name("太郎", "山田")
-    ('Ann Lee', '山田太郎')
-    """
-    if given and last and _join_east_asian(given + last):
-        given, last = last + given, ""
-    return " ".join(filter(None, (given, last, *more)))
 
 
 def choose_title(titles: Iterable[str]) -> str:
@@ -274,8 +260,8 @@ def has_name(person: str, name: str) -> bool:
     At least one word of two letters is equal: `A. Lee` meets `Lee, Ann` and `Lee AB`, not `A. Ng`. In Chinese, Japanese
     and Korean script spaces and commas count for nothing, and a beginning is enough: the family's name.
     """
-    if whole := _join_east_asian(name):
-        return _join_east_asian(person).startswith(whole)
+    if whole := join_east_asian(name):
+        return join_east_asian(person).startswith(whole)
     parts = normalize(_split_initials(name)).split()
     words = normalize(f"{person} {_split_initials(person)}").split()
     if not any(len(part) > 1 and part in words for part in parts):
@@ -283,12 +269,6 @@ def has_name(person: str, name: str) -> bool:
     return all(
         part in words or any(min(len(part), len(word)) == 1 and part[0] == word[0] for word in words) for part in parts
     )
-
-
-def _join_east_asian(name: str) -> str:
-    """Return a name in Chinese, Japanese or Korean script without spaces and commas; "" for other names."""
-    joined = re.sub(r"[\s,·・]+", "", name)
-    return joined if _EAST_ASIAN.fullmatch(joined) else ""
 
 
 def _split_initials(name: str) -> str:
@@ -301,7 +281,7 @@ def parse_name(name: str) -> Name:
 
     A name in Chinese, Japanese or Korean script is one word, the family's name first, however it is divided.
     """
-    if joined := _join_east_asian(name):
+    if joined := join_east_asian(name):
         return Name("", (), normalize(joined))
     if "," in name:
         last, _, given = name.partition(",")

@@ -364,3 +364,23 @@ def _symbols() -> dict[str, str]:
         if plain and spec.macroname.isalpha():
             symbols.setdefault(spec.macroname, text.strip())
     return symbols
+
+
+_EAST_ASIAN = re.compile(r"[々\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+")
+
+
+def join_name(given: str, last: str, *more: str) -> str:
+    """Return a name in reading order: `Ann Lee Jr.`; in Chinese, Japanese and Korean script the family's name is first.
+
+    >>> join_name("Ann", "Lee"), join_name("太郎", "山田")
+    ('Ann Lee', '山田太郎')
+    """
+    if given and last and join_east_asian(given + last):
+        given, last = last + given, ""
+    return " ".join(filter(None, (given, last, *more)))
+
+
+def join_east_asian(name: str) -> str:
+    """Return a name in Chinese, Japanese or Korean script without spaces and commas; "" for other names."""
+    joined = re.sub(r"[\s,·・]+", "", name)
+    return joined if _EAST_ASIAN.fullmatch(joined) else ""

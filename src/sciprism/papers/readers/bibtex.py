@@ -10,8 +10,8 @@ from importlib.resources import files
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_noted_ids, join_name, split_keywords, split_outside_braces
-from sciprism.papers.cleaning import decode_latex, normalize_arxiv
+from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_outside_braces
+from sciprism.papers.cleaning import decode_latex, join_name, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers

@@ -21,12 +21,11 @@ from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
     find_retraction,
     find_year,
-    join_name,
     reorder_name,
     split_keywords,
     split_names,
 )
-from sciprism.papers.cleaning import clean_text, normalize_arxiv, normalize_doi
+from sciprism.papers.cleaning import clean_text, join_name, normalize_arxiv, normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import RecordRows, build_listed_paper
 from sciprism.papers.printed_values import nest_columns

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import choose_title, join_name
-from sciprism.papers.cleaning import decode_latex, normalize_arxiv
+from sciprism.papers.bibliographic_fields import choose_title
+from sciprism.papers.cleaning import decode_latex, join_name, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import build_record, paper_readers

@@ -15,7 +15,8 @@ from itertools import chain
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year, join_name
+from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year
+from sciprism.papers.cleaning import join_name
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
