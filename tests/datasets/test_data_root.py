@@ -71,33 +71,13 @@ def test_a_broken_line_is_named(tmp_path, text, message):
         list(DataRoot(tmp_path).records(tmp_path / "a.jsonl"))
 
 
-def test_damaged_files_are_said_in_words(tmp_path):
-    whole = write(tmp_path / "a.jsonl.gz", ROWS * 9).read_bytes()
-    (tmp_path / "a.jsonl.gz").write_bytes(whole[:-9])
-    with pytest.raises(InputError, match="damaged"):
-        list(DataRoot(tmp_path).records(tmp_path / "a.jsonl.gz"))
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="not a whole Parquet file"):
-        list(DataRoot(tmp_path).records(tmp_path / "a.parquet"))
-    with pytest.raises(InputError, match="cannot be opened"):
-        list(DataRoot(tmp_path).records(tmp_path / "none.jsonl"))
-
-
 def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
     members = {f"p{i}": {"title": "é" * 997, "n": [i]} for i in range(2 * CHUNK // 1000)}
     (tmp_path / "m.json").write_text(json.dumps(members, ensure_ascii=False), encoding="utf-8")
     assert dict(DataRoot(tmp_path).members(tmp_path / "m.json")) == members
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[]", "keyed by id"),
-        ('{"a": 1', "file ends before its object is closed"),
-        ('{"a" 1}', "no colon after a key"),
-        ('{"a": x}', "not valid JSON"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [("[]", "keyed by id"), ('{"a": 1', "before its object is closed")])
 def test_a_broken_object_is_told_where(tmp_path, text, message):
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(InputError, match=message):

@@ -509,7 +509,7 @@ def _read_any_rows(file: InputFile, columns: Sequence[str], json: JsonLayout) ->
     if head.startswith("PAR1"):
         for number, row in enumerate(read_parquet_rows(file.path, columns), 1):
             yield f"record {number}", row, ""
-    elif head.lstrip()[:1] in ("{", "["):
+    elif head.lstrip()[:1] in ("{", "[") or file.name.endswith((".json", ".jsonl", ".ndjson")):
         for number, line, value, fault in read_json_values(file, json):
             yield f"record {number}" if line is None else f"line {line}", value, fault
     else:
