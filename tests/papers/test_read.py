@@ -84,17 +84,6 @@ def test_only_the_first_skipped_records_are_kept(read) -> None:
     assert len(report.skipped) == MAX_DETAILED
 
 
-def test_broken_line_10001(read) -> None:
-    lines = [json.dumps({"id": str(i), "title": f"Paper {i}"}) for i in range(1, 10_003)]
-    lines[10_000] = lines[10_000][:-5]
-    with pytest.raises(InputError, match=r"long\.jsonl, record 10001 \(line 10001\)"):
-        read("long.jsonl", "\n".join(lines))
-    papers, report = read("long.jsonl", "\n".join(lines), skip_bad=True)
-    assert len(papers) == 10_001
-    assert papers[-1].id == "10002"
-    assert report.skipped_count == 1
-
-
 @pytest.mark.parametrize("data", [b"", b" \n\r\n", b"\x00\x00", b"\xef\xbb\xbf"])
 def test_empty_file(read, data: bytes) -> None:
     with pytest.raises(InputError, match=r"empty\.bib: the file is empty"):

@@ -323,7 +323,7 @@ def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSe
     folder = out / TOKENIZER
     if settings.vocab_size is not None:
         texts = (" ".join(text.split()) for _, text in interleave_texts(mixture))
-        learned = learn_vocabulary(texts, vocab_size=settings.vocab_size, lowercase=True)
+        learned = learn_vocabulary(texts, vocab_size=settings.vocab_size)
         save_vocabulary(learned, folder, max_length=settings.length)
     elif settings.tokenizer is not None:
         tokenizer = open_tokenizer(settings.tokenizer)

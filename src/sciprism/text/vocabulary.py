@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,18 +24,18 @@ WORDPIECE_PREFIX = "##"
 """What WordPiece vocabularies write before a token that does not begin a word."""
 
 
-def learn_vocabulary(texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True) -> Tokenizer:
+def learn_vocabulary(texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE) -> Tokenizer:
     """Return a tokenizer of byte-level BPE that is learned from the texts, as INDUS does.
 
     vocab_size: fewer tokens where the texts have fewer; `<s>`, `<pad>`, `</s>`, `<unk>` come first, `<mask>`
-    last, as in RoBERTa. lowercase: of all texts. Raises
-    InputError for a vocabulary smaller than the bytes, and for no text.
+    last, as in RoBERTa. All texts are in lower case. Raises InputError for a vocabulary smaller than the bytes, and for
+    no text.
     """
     min_size = len(FIRST_TOKENS) + 1 + BYTE_TOKENS
     if vocab_size < min_size:
         raise InputError(f"a vocabulary of {vocab_size} tokens; at least {min_size} are needed")
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.Lowercase() if lowercase else None
+    tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     nonempty = (text for text in texts if text.strip())
@@ -154,29 +154,19 @@ class TokenCounts:
 class TokenizerReport:
     """A tokenizer, compared with others.
 
-    size: number of its tokens. terms_whole: share of the terms that are one token. domains: name -> counts.
-    shared_tokens: other tokenizer -> number of tokens in both, of the same text, both at the start of a word or
-    both not. splits: sentence -> text of each token.
+    size: number of its tokens. domains: name -> counts. shared_tokens: other tokenizer -> number of tokens in both, of
+    the same text, both at the start of a word or both not.
     """
 
     size: int
-    terms_whole: float
     domains: dict[str, TokenCounts]
     shared_tokens: dict[str, int]
-    splits: dict[str, list[str]]
 
 
 def compare_tokenizers(
-    tokenizers: Mapping[str, Tokenizer],
-    domains: Mapping[str, Iterable[str]],
-    *,
-    terms: Sequence[str] = (),
-    sentences: Sequence[str] = (),
+    tokenizers: Mapping[str, Tokenizer], domains: Mapping[str, Iterable[str]]
 ) -> dict[str, TokenizerReport]:
-    """Return name -> report of each tokenizer, on the same texts, which are read once.
-
-    domains: name -> texts. terms: whole if they are one token at the start of a text or after a space.
-    """
+    """Return name -> report of each tokenizer, on the same texts, which are read once. domains: name -> texts."""
     counts = {name: {domain: TokenCounts() for domain in domains} for name in tokenizers}
     for domain, texts in domains.items():
         for batch in batch_texts(texts):
@@ -189,19 +179,11 @@ def compare_tokenizers(
     return {
         name: TokenizerReport(
             size=tokenizer.get_vocab_size(),
-            terms_whole=_share_of_whole_terms(tokenizer, terms),
             domains=counts[name],
             shared_tokens={other: len(vocabularies[name] & vocabularies[other]) for other in tokenizers},
-            splits={sentence: split_into_tokens(tokenizer, sentence) for sentence in sentences},
         )
         for name, tokenizer in tokenizers.items()
     }
-
-
-def _share_of_whole_terms(tokenizer: Tokenizer, terms: Sequence[str]) -> float:
-    bare, spaced = encode_texts(tokenizer, terms), encode_texts(tokenizer, [f" {term}" for term in terms])
-    whole = sum(min(map(len, both)) == 1 for both in zip(bare, spaced, strict=True))
-    return whole / max(1, len(terms))
 
 
 def _token_meanings(tokenizer: Tokenizer) -> set[tuple[bool, str]]:
@@ -211,9 +193,3 @@ def _token_meanings(tokenizer: Tokenizer) -> set[tuple[bool, str]]:
         (begins_word(token, byte_level=byte_level), token if "\ufffd" in text else text.removeprefix(" "))
         for token, text in decode_vocabulary(tokenizer).items()
     }
-
-
-def split_into_tokens(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Return the part of a text that each token covers, without special tokens."""
-    encoded = tokenizer.encode(text, add_special_tokens=False)
-    return [text[start:end].strip() or text[start:end] for start, end in encoded.offsets]
