@@ -41,16 +41,6 @@ def test_approximate_search_finds_what_exact_search_finds(tmp_path: Path, distan
     np.testing.assert_array_equal(scores[agree], exact_scores[agree])
 
 
-@pytest.mark.parametrize("share", [0.5, 0.05])
-def test_a_filter_holds_in_approximate_search(tmp_path: Path, share: float) -> None:
-    collection = build_collection(tmp_path, some_papers(400))
-    approximate.build(collection)
-    mask = np.random.default_rng(3).random(400) < share
-    queries = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
-    _, rows = approximate.search(collection, "near", queries, 8, mask)
-    assert (rows >= 0).all() and mask[rows].all()
-
-
 def test_faiss_missing_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtraError, match=r'needs the "scale" extra: pip install "sciprism\[scale\]"'):
