@@ -47,7 +47,7 @@ def test_one_command_a_month_keeps_a_collection_current(name, command, tmp_path)
     refused, _, error = command("embed", *updates, "-o", "monthly")
     assert refused == 2 and "deletes 4 papers (the first in " in error and "with --corrections" in error
     assert len(contents("monthly")) == 12
-    for update, deletions in zip(updates, ("1 deleted, 1 deletions of papers not stored", "2 deleted"), strict=True):
+    for update, deletions in zip(updates, ("1 deleted, 1 deletion of papers not stored", "2 deleted"), strict=True):
         status, printed, _ = command("embed", update, "-o", "monthly", "--corrections")
         assert status == 0 and deletions in printed
     assert contents("monthly") == final

@@ -322,7 +322,7 @@ def _report(source: EmbedInput, output: Path, report: FilesReport) -> None:
     counts |= {"merged into a record of the same paper": merged, "duplicates merged": report.duplicates}
     counts |= {CONTAINERS: report.containers, "outdated by later ones": report.outdated}
     counts["other files ignored"] = read.ignored
-    held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "superseded rows": stored.superseded}
+    held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "rows superseded": stored.superseded}
     deletions = stored.deleted + stored.unknown_deletions
     total = (
         stored.read + merged + report.duplicates + read.skipped_count + abstracts.skipped + report.outdated + deletions

@@ -87,7 +87,7 @@ def print_comparison(reports: Mapping[str, TokenizerReport]) -> None:
     heads = [part for domain in first.domains for part in (domain, "%", "per word")]
     print_table(("tokens",), heads, ([name, *_row(report, first)] for name, report in reports.items()))
     counts = ((name, report.size, *report.shared_tokens.values()) for name, report in reports.items())
-    print_table(("vocabulary",), ["size", *reports], ([name, *(f"{n:,}" for n in own)] for name, *own in counts))
+    print_table(("vocabulary",), ["size", *reports], ([str(name), *(f"{n:,}" for n in own)] for name, *own in counts))
 
 
 def _row(report: TokenizerReport, first: TokenizerReport) -> Iterator[str]:

@@ -241,7 +241,7 @@ class Guard:
         if not f"{scope['path']}/".startswith(f"{root}/"):  # the proxy took it off
             scope["path"] = root + scope["path"]
         if scope["method"] == "HEAD":  # the server, whose scope it stays, leaves out the body
-            scope = scope | {"method": "GET"}
+            scope = {**scope, "method": "GET"}
 
         async def send_checked(message: Message) -> None:
             nonlocal sent
