@@ -222,7 +222,7 @@ def _is_person(name: str) -> bool:
 # ---- names of persons, for comparison ----
 
 
-_APOSTROPHES = re.compile("['’‘`´ʻʼ]")
+APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _OTHER = re.compile(r"[\W\d_]+")
 _JOINED_INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 
@@ -251,7 +251,7 @@ def normalize(text: str) -> str:
 
     Letters of scripts without an ASCII base stay, or such a name would be empty.
     """
-    return _OTHER.sub(" ", fold_text(_APOSTROPHES.sub("", text))).strip()
+    return _OTHER.sub(" ", fold_text(APOSTROPHES.sub("", text))).strip()
 
 
 def has_name(person: str, name: str) -> bool:

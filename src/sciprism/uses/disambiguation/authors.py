@@ -164,16 +164,15 @@ def _match_known(
 
     Nothing where the name at the place is another now; no ORCID that a paper has of several authors.
     """
-    orcids = [
-        {normalize(name): found for name, text in paper.orcids.items() if (found := find_orcid(text))}
-        for paper in papers
-    ]
-    conflicts += [
-        f"{paper.id}, {name}: {text!r} is not an ORCID, or its check digit is wrong; it is not used"
-        for paper in papers
-        for name, text in paper.orcids.items()
-        if text.strip() and not find_orcid(text)
-    ]
+    orcids: list[dict[str, str]] = []
+    for paper in papers:
+        found = {name: find_orcid(text) for name, text in paper.orcids.items()}
+        orcids.append({normalize(name): orcid for name, orcid in found.items() if orcid})
+        conflicts += [
+            f"{paper.id}, {name}: {text!r} is not an ORCID, or its check digit is wrong; it is not used"
+            for name, text in paper.orcids.items()
+            if text.strip() and not found[name]
+        ]
     counts, given = [Counter(of_paper.values()) for of_paper in orcids], list[KnownAuthor]()
     for signature in signatures:
         place, name = (papers[signature.paper].id, signature.position + 1), normalize(signature.name)

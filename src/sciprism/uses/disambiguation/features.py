@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ UNKNOWN_LANGUAGES = ("Latin script", "none")  # guesses that name no language
 
 
 Bag = Callable[[Paper], Iterable[str]]
+Run = TypeVar("Run", str, list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,16 +271,20 @@ def advanced_similarity(one: str, other: str) -> tuple[float, ...]:
     )
 
 
+def take_runs(items: Run, sizes: Iterable[int]) -> Iterator[Run]:
+    """Yield the runs of neighbours of a text's letters or of words, of these sizes."""
+    return (items[i : i + n] for n in sizes for i in range(len(items) - n + 1))
+
+
 def character_ngrams(text: str) -> list[str]:
     """Return the n-grams of 2 to 4 characters of a normalized text, spaces between words included."""
-    plain = normalize(text)
-    return [plain[i : i + n] for n in CHARACTER_SIZES for i in range(len(plain) - n + 1)]
+    return list(take_runs(normalize(text), CHARACTER_SIZES))
 
 
 def word_ngrams(text: str) -> list[str]:
     """Return the n-grams of 1 to 3 words of a normalized text, without stop words."""
     words = [word for word in normalize(text).split() if word not in STOP_WORDS["ours"]]
-    return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
+    return list(map(" ".join, take_runs(words, WORD_SIZES)))
 
 
 class BagMatrix:

@@ -6,34 +6,32 @@ names. Those are over the author lists of the papers at hand: the authors' table
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from rapidfuzz.distance import Jaro
 
 from sciprism.arrays import Floats
-from sciprism.papers.bibliographic_fields import Name, normalize
+from sciprism.papers.bibliographic_fields import APOSTROPHES, Name, normalize
 from sciprism.papers.records import Paper, Signature
-from sciprism.uses.disambiguation.features import CHARACTER_SIZES, STOP_WORDS, WORD_SIZES, Bag, PairFeatures
+from sciprism.uses.disambiguation.features import CHARACTER_SIZES, STOP_WORDS, WORD_SIZES, Bag, PairFeatures, take_runs
 
 PUBLISHED_STOP_WORDS = STOP_WORDS["published"]
 AFFILIATION_STOP_WORDS = PUBLISHED_STOP_WORDS | STOP_WORDS["institutes"]
 VENUE_STOP_WORDS = PUBLISHED_STOP_WORDS | STOP_WORDS["journals"]
 MIDDLE_EQUAL = 2  # its place among the features of given names
 WINKLER_FROM, WINKLER_LENGTH = 0.7, 3  # the prefix counts above these, in jellyfish 0.8.2
-_APOSTROPHE = re.compile("['’‘`´ʻʼ]")
 
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower-case letters; all else, apostrophes and digits too, divides words."""
-    return normalize(_APOSTROPHE.sub(" ", text)).split()
+    return normalize(APOSTROPHES.sub(" ", text)).split()
 
 
 def word_ngrams(text: str, stop_words: frozenset[str] = PUBLISHED_STOP_WORDS) -> list[str]:
     """Return the n-grams of 1 to 3 words, without stop words and words of one letter."""
     words = [word for word in split_words(text) if word not in stop_words and len(word) > 1]
-    return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
+    return list(map(" ".join, take_runs(words, WORD_SIZES)))
 
 
 def character_ngrams(text: str, stop_words: frozenset[str] | None = PUBLISHED_STOP_WORDS) -> list[str]:
@@ -41,7 +39,7 @@ def character_ngrams(text: str, stop_words: frozenset[str] | None = PUBLISHED_ST
     words = split_words(text)
     if stop_words is not None:
         words = [word for word in words if word not in stop_words and len(word) > 2]
-    return [word[i : i + n] for word in words for n in CHARACTER_SIZES for i in range(len(word) - n + 1)]
+    return [gram for word in words for gram in take_runs(word, CHARACTER_SIZES)]
 
 
 def write_name(name: str) -> str:
