@@ -33,9 +33,9 @@ METHOD = """## How to read it
 - **no difference seen**: the interval includes zero and excludes the paper's figure.
 - **undecided**: the interval includes zero and the paper's figure, or the paper prints none.
 - **opposite**: the whole interval is on the other side.
-- **not tested**: no result, or an arm whose training is no test. It is one only if, with every seed, its best
+- **not tested**: no result, or an arm whose training does not test it. It does only if, with every seed, its best
   score on whole dev texts is above that of the untouched backbone, and if on no type of task that it trains
-  on its tests fall below the backbone's, by their 95% interval: what forgets is no test of learning.
+  on its tests fall below the backbone's, by their 95% interval: a model that forgets does not test learning.
   Runs on file chose their checkpoint on dev texts cut as in training (32 to 96 tokens). Their tests decide;
   the cut dev score does where no test of the backbone is on file (INDUS, whose backbone has new words; M4).
 
@@ -98,7 +98,7 @@ def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], 
     steps = max((sum(stage.steps for stage in arm.stages) for arm in arms), default=0)
     size = max((arm.parameters for arm in arms), default=0)
     small = f" (at most {size / 1e6:.0f} million parameters, {steps:,} steps of training)" if arms else ""
-    why = "since our training of it forgets or is too short, so that it is no test, or the data cannot answer. "
+    why = "since our training of it forgets or is too short and does not test it, or the data cannot answer. "
     left = f"Not tested: {counts['not tested']}, {why}" if counts["not tested"] else ""
     count = f"All {tested} claims were" if tested == len(claims) else f"Of {len(claims)} claims, {tested} were"
     one_seed = sum(map(_rests_on_one_seed, records.values()))
