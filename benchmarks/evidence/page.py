@@ -33,9 +33,10 @@ METHOD = """## How to read it
 - **no difference seen**: the interval includes zero and excludes the paper's figure.
 - **undecided**: the interval includes zero and the paper's figure, or the paper prints none.
 - **opposite**: the whole interval is on the other side.
-- **not tested**: no result, or an arm whose training does not test it. It does only if, with every seed, its best
-  score on whole dev texts is above that of the untouched backbone, and if on no type of task that it trains
-  on its tests fall below the backbone's, by their 95% interval: a model that forgets does not test learning.
+- **not tested**: no result, or an arm whose training does not test it. It does only if, with every seed, its
+  best score on whole dev texts is above that of the untouched backbone, and if on no type of task that it
+  trains on its tests fall below the backbone's, by their 95% interval: a model that forgets does not test
+  learning.
   Runs on file chose their checkpoint on dev texts cut as in training (32 to 96 tokens). Their tests decide;
   the cut dev score does where no test of the backbone is on file (INDUS, whose backbone has new words; M4).
 
