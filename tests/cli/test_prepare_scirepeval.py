@@ -34,18 +34,6 @@ def test_a_row_for_each_source_and_a_word_for_too_few(tmp_path, monkeypatch, cap
     ]
 
 
-def test_sources_of_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
-    rows = [{"id": n, "title": f"T {n}", "year": 2006 + n % 5, "references": [(n + 1) % 60]} for n in range(60)]
-    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = ("prepare", "scirepeval", "--papers", tmp_path / "papers.jsonl", "-o", tmp_path / "out")
-    status, out, _ = run(monkeypatch, capsys, *words)
-    assert status == 0 and "mesh: not made: no table mesh" in out
-    years = next(line for line in out.splitlines() if line.startswith("year_pred ")).split()
-    assert years[5:] == ["0"]  # a dev file of so few chooses nothing
-    facts = json.loads((tmp_path / "out" / "sources.json").read_text())
-    assert facts["sources"][0]["year"] == 2010 and facts["papers"][0]["papers"] == 60
-
-
 def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
     path = config(tmp_path)
     path.write_text(path.read_text().replace("log_citations", "citations"))
@@ -53,9 +41,6 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
     for words, message in [
         ([path], "no field 'citations'; it has doc_id, title, abstract, log_citations"),
         ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
-        ([], "no config file and no papers; give one of them (--papers)"),
-        (["--papers", tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
-        ([path, "--tables", tmp_path], "describes papers; name these with --papers"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
         assert (status, printed, out.exists()) == (2, "", False)

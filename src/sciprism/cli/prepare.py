@@ -236,34 +236,20 @@ def patients(
     print_preparation(prepare_patients(folder, out, settings))
 
 
-CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
-PAPERS = typer.Option(help="Your papers in any format, to make the same kinds of sources; repeatable.")
-TABLES = typer.Option(help="A folder of tables: citations, authors, counts, mesh, venues, clicks.")
-
-
 def scirepeval(
+    config: Annotated[Path, "SciRepEval's JSON list of training tasks."],
     out: OutputFolder,
-    config: Annotated[Path | None, CONFIG] = None,
-    papers: Annotated[list[Path] | None, PAPERS] = None,
-    tables: Annotated[Path | None, TABLES] = None,
 ) -> None:
-    """Make SciRepEval's training sources, or those of your papers.
+    """Make SciRepEval's training sources, from its config and data.
 
-    SciRepEval's need its config and data. Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and
-    sources.json: counts, and what was dropped and why. Tables are CSV, TSV or JSON lines: citations (citing,
-    cited, mentions), authors (paper, author), counts (paper, citations), mesh (paper, descriptor, qualifier),
-    venues (venue, field), clicks (query, paper, score).
+    Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts, and what was dropped
+    and why.
 
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
     from sciprism.prepare.scirepeval.training_sources import prepare_scirepeval
-    from sciprism.prepare.scirepeval.user_sources import UserPapers
 
-    if tables and not papers:
-        raise InputError(f"--tables {tables} describes papers; name these with --papers")
-    user_papers = UserPapers(papers=tuple(papers), tables=tables) if papers else None
-    done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=data_folder())
-    print_preparation(done)
+    print_preparation(prepare_scirepeval(out, config, data_folder()))
 
 
 def print_preparation(done: Preparation) -> None:

@@ -201,7 +201,7 @@ class TrainingSource:
 
     data: what it is built from. type: as in SciRepEval's config. labels: the classes, in the order of a head's
     outputs. parts: those with data. max_examples: part -> number requested by the config, 0 for all.
-    min_dev_examples: smaller dev files are not written. facts: further keys of its record.
+    min_dev_examples: smaller dev files are not written.
     """
 
     name: str
@@ -217,7 +217,6 @@ class TrainingSource:
     parts: tuple[Part, ...] = PARTS
     max_examples: Mapping[Part, int] = field(default_factory=dict)
     min_dev_examples: int = 1
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def file(self, part: Part) -> str:
         """Return the name of the file of one part."""
@@ -226,7 +225,7 @@ class TrainingSource:
     def write(self, folder: ExampleFolder, samplings: Mapping[Part, Sampling]) -> bool:
         """Write the files of these parts, and remove those of an earlier run; return whether train is written.
 
-        A file with too few examples is not written.
+        A file with too few examples is not written, nor dev alone.
         """
         for part in PARTS:
             folder.remove(self.file(part))
@@ -234,6 +233,8 @@ class TrainingSource:
                 examples, report = self.build(part, sampling), sampling.report
                 examples = report.count(examples) if isinstance(report, SourceReport) else examples
                 folder.write(self.file(part), examples, min_examples=1 if part == "train" else self.min_dev_examples)
+        if self.file("train") not in folder.counts:
+            folder.remove(self.file("dev"))
         return self.file("train") in folder.counts
 
     def to_json(self, folder: ExampleFolder, samplings: Mapping[Part, Sampling]) -> dict[str, Any]:
@@ -241,6 +242,6 @@ class TrainingSource:
         row: dict[str, Any] = {"name": self.name} | ({"type": self.type} if self.type else {})
         row |= {"format": self.format, "query": self.query, "candidate": self.candidate, "data": self.data}
         more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
-        row |= {key: value for key, value in (more | dict(self.facts)).items() if value}
+        row |= {key: value for key, value in more.items() if value}
         reports = {part: sampling.report.to_json() for part, sampling in samplings.items()}
         return row | {"parts": {part: folder.describe(self.file(part)) | counts for part, counts in reports.items()}}

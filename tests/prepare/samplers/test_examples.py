@@ -1,4 +1,4 @@
-"""Examples of every kind: links, labels, answers, scored lists, influential citations, pairs of words and papers."""
+"""Examples of every kind: links, labels, answers, scored lists, pairs of words and papers."""
 
 from collections import Counter
 
@@ -12,26 +12,16 @@ from sciprism.prepare.samplers.examples import (
     BEYOND_LABEL_LIMIT,
     CITED_BY_CITED,
     CO_AUTHOR,
-    NO_CITATION,
     NOT_CLICKED,
     SCORE_ZERO,
     ScoredList,
-    most_cited_year,
     most_frequent,
-    normalize_venue,
     pair_texts,
     sample_citation_triplets,
     sample_clicks,
-    sample_influential_citations,
     sample_label_pairs,
-    sample_log_citations,
     sample_same_author,
-    sample_scaled_years,
     sample_scored_triplets,
-    sample_single_headings,
-    sample_venue_fields,
-    single_qualified_descriptor,
-    year_range_after_2005,
 )
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport, Sampling
 
@@ -234,101 +224,6 @@ def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
     assert report.pairs == counts.total() == report.negatives.total()
 
 
-# ---- numbers and classes to predict ----
-
-
-def answers(examples):
-    return {e.query.id: e.answers for e in examples}
-
-
-def test_log_citations_of_one_year():
-    papers = [
-        paper("a", year=2016), paper("b", year=2016), paper("c", year=2016), paper("d", year=2015),
-        paper("e"), Paper(id="f", year=2016),
-    ]  # fmt: skip
-    counts = {"a": 1, "b": 20, "c": 0, "d": 7, "e": 9, "f": 3}
-    report = SampleReport()
-    found = answers(sample_log_citations(papers, counts, Sampling(report=report), year=2016))
-    assert found == {"a": (0.0,), "b": (pytest.approx(2.995732273553991),)}
-    assert report.dropped.ids == {
-        "no text": ["f"],
-        "not cited": ["c"],
-        "of another year": ["d"],
-        "no year": ["e"],
-    }
-    assert len(answers(sample_log_citations(papers, counts, Sampling(limit=1), year=2016))) == 1
-
-
-def test_the_year_with_the_most_cited_papers():
-    papers = [paper("a", year=2016), paper("b", year=2016), paper("c", year=2014), paper("d", year=2018)]
-    assert most_cited_year(papers, {"a": 1, "c": 5, "d": 1}) == 2018  # one each: the latest
-    assert most_cited_year(papers, {"a": 1, "b": 1, "c": 5, "d": 9}) == 2016
-    assert most_cited_year(papers, {"c": 0}) is None
-
-
-def test_years_are_scaled_to_one_and_then_by_the_factor():
-    papers = [paper(str(year), year=year) for year in (1999, 2005, 2006, 2011, 2016)] + [paper("x")]
-    assert year_range_after_2005(papers) == (2006, 2016)
-    assert year_range_after_2005(papers[:3]) is None
-    report = SampleReport()
-    found = answers(sample_scaled_years(papers, Sampling(report=report), first=2006, last=2016, factor=3.0))
-    assert found == {"2006": (0.0,), "2011": (1.5,), "2016": (3.0,)}
-    assert report.dropped.ids == {"not of 2006 to 2016": ["1999", "2005"], "no year": ["x"]}
-
-
-def test_fields_of_a_venue():
-    fields = {
-        normalize_venue(" Nature  Physics "): ["Physics", "Physics"],
-        "plos one": list("abcd"),
-        "acl": ["b", "a"],
-    }
-    papers = [
-        paper("p", venue="nature physics"), paper("q", venue="PLOS ONE"), paper("r", venue="ACL"),
-        paper("s", venue="Unknown"), paper("t"),
-    ]  # fmt: skip
-    report = SampleReport()
-    found = answers(sample_venue_fields(papers, fields, Sampling(report=report, seed=42)))
-    assert found == {"p": ("Physics",), "r": ("a", "b")}
-    assert report.dropped.ids == {
-        "venue of more than 3 fields": ["q"],
-        "venue without a field": ["s"],
-        "no venue": ["t"],
-    }
-    many = [paper(str(n), venue="acl" if n % 4 else "nature physics") for n in range(40)]
-    sampled = answers(sample_venue_fields(many, fields, Sampling(limit=20, seed=42)))
-    assert len(sampled) == 20 and sum(found == ("Physics",) for found in sampled.values()) == 5
-
-
-def test_papers_with_one_qualified_heading():
-    headings = {
-        "a": [("Brain", "metabolism"), ("Humans", "")],
-        "b": [("Brain", "metabolism"), ("Brain", "surgery")],  # two qualifiers of one heading
-        "c": [("Humans", ""), ("Mice", "")],
-        "d": [("Rare", "surgery")],
-        "e": [("Brain", "blood"), ("Brain", "blood")],  # written twice
-    }
-    assert [single_qualified_descriptor(headings[name]) for name in "abcde"] == [
-        "Brain",
-        "",
-        "",
-        "Rare",
-        "Brain",
-    ]
-    report = SampleReport()
-    papers, sampling = [paper(name) for name in "abcdef"], Sampling(report=report)
-    found = answers(sample_single_headings(papers, headings, sampling, descriptors=["Brain"]))
-    assert found == {"a": ("Brain",), "e": ("Brain",)}
-    assert report.dropped.ids == {
-        "not exactly one qualifier": ["b", "c", "f"],
-        "heading that is not frequent": ["d"],
-    }
-    many = {str(n): [("Brain" if n % 5 else "Liver", "surgery")] for n in range(50)}
-    selected = sample_single_headings(
-        [paper(name) for name in many], many, Sampling(limit=10, seed=42), descriptors=["Brain", "Liver"]
-    )
-    assert sorted(answers(selected).values()) == [("Brain",)] * 8 + [("Liver",)] * 2
-
-
 def test_the_most_frequent_names():
     assert most_frequent(["b", "a", "a", "c", "", ""]) == ("a", "b", "c")
     assert len(most_frequent(map(str, range(50)))) == 30
@@ -388,44 +283,6 @@ def test_what_is_dropped_is_counted():
         "no candidate with score 0": ["liked"],
         "no candidate with a score": ["not liked"],
     }
-
-
-# ---- influential citations ----
-
-# x is mentioned 4 times by a, 5 by b (in two lines), 3 by c, once by d; a mentions y 3 times and x 4 times
-MENTIONS = [
-    ("a", "x", 4), ("b", "x", 3), ("c", "x", 3), ("d", "x", 1), ("b", "x", 2), ("a", "y", 3),
-    ("x", "x", 9), ("e", "x", 0), ("a", "gone", 5),
-]  # fmt: skip
-
-
-def test_four_mentions_or_more_against_fewer():
-    report = SampleReport()
-    found = list(sample_influential_citations(build_papers("abcdexy"), MENTIONS, Sampling(report=report)))
-    assert {e.query.id for e in found} == {"x"} and len(found) == 2
-    assert {e.positives[0].id for e in found} == {"a", "b"}  # each positive once, before any comes again
-    assert {e.negatives[0].id for e in found} == {"c", "d"}
-    assert (report.queries, report.pairs) == (1, 2)
-    assert report.dropped.ids == {
-        "citation of or by an unknown paper": ["a -> gone"],
-        NO_CITATION: ["a", "b", "c", "d", "e"],
-        "no candidate with a score": ["y"],
-    }
-
-
-@pytest.mark.parametrize("count", [1, 2, 0])
-def test_queries_are_selected_by_hash_and_lists_too(count):
-    papers = build_papers([f"p{n}" for n in range(40)])
-    mentions = [(f"p{a}", f"p{b}", 1 + (a * b) % 7) for a in range(40) for b in range(10)]
-    report = SampleReport()
-    found = list(sample_influential_citations(papers, mentions, Sampling(limit=count, seed=3, report=report)))
-    again = list(sample_influential_citations(papers, reversed(mentions), Sampling(limit=count, seed=3)))
-    assert found == again and len({e.query.id for e in found}) == report.queries <= (count or 40)
-    counts = {(a, b): times for a, b, times in mentions}
-    for e in found:
-        assert counts[e.positives[0].id, e.query.id] >= 4 > counts[e.negatives[0].id, e.query.id]
-    asked = list(sample_influential_citations(papers, mentions, Sampling(seed=3), queries=["p5"]))
-    assert {e.query.id for e in asked} == {"p5"}
 
 
 # ---- pairs of words and papers ----

@@ -11,10 +11,10 @@ classes = st.lists(st.integers(0, 6), min_size=2, max_size=80)
 several = st.lists(st.sets(st.integers(0, 5), max_size=3).map(sorted), min_size=2, max_size=80)
 
 
-@given(classes, st.integers(0, 90))
+@given(classes, st.integers(1, 90))
 def test_every_class_has_its_share(labels, limit):
     selected = sample_stratified(labels, limit).tolist()
-    if not limit or limit >= len(labels):
+    if limit >= len(labels):
         assert selected == list(range(len(labels)))
         return
     assert selected == sorted({*selected}) and len(selected) == limit
@@ -25,11 +25,11 @@ def test_every_class_has_its_share(labels, limit):
         assert abs(found[label] - count * limit / len(labels)) < 1 + 1e-9
 
 
-@given(several, st.integers(0, 90))
+@given(several, st.integers(1, 90))
 def test_the_size_is_exact_and_rows_come_once(labels_of, limit):
     selected = sample_iteratively_stratified(labels_of, limit).tolist()
     assert selected == sorted({*selected})
-    assert len(selected) == (limit if limit and limit < len(labels_of) else len(labels_of))
+    assert len(selected) == min(limit, len(labels_of))
 
 
 @given(several, st.integers(1, 40), st.integers(0, 3))

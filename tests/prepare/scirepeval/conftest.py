@@ -1,4 +1,4 @@
-"""Small files in the published layouts, and a corpus of which every kind can be made."""
+"""Small files in the published layouts."""
 
 import json
 from pathlib import Path
@@ -78,41 +78,3 @@ class Published:
 @pytest.fixture
 def published(tmp_path):
     return Published(tmp_path / "published")
-
-
-@pytest.fixture
-def user_folder(tmp_path):
-    """400 papers; each cites the four before it, the one before five times; and a table of every kind."""
-    folder = tmp_path / "own"
-    count = 400
-    papers = [
-        {
-            "id": f"p{n}",
-            "title": f"Title {n}",
-            "abstract": f"About {n}.",
-            "venue": ("ACL", "Nature", "PLOS ONE", "")[n % 4],
-            "year": 2005 + n % 4,
-        }
-        for n in range(count)
-    ]
-    write(folder / "papers.jsonl", papers)
-    tables = folder / "tables"
-    tables.mkdir()
-    cites = [(n, n - back, 5 if back == 1 else 1) for n in range(count) for back in (1, 2, 3, 4) if n >= back]
-    lines = ["citing\tcited\tmentions", *(f"p{a}\tp{b}\t{times}" for a, b, times in cites)]
-    (tables / "citations.tsv").write_text("\n".join(lines) + "\n")
-    write(
-        tables / "authors.jsonl",
-        [{"paper": f"p{n}", "author": [f"a{n // 5}", f"b{n // 7}"]} for n in range(count)],
-    )
-    (tables / "counts.csv").write_text("paper,citations\n" + "".join(f"p{n},{n}\n" for n in range(count)))
-    (tables / "venues.csv").write_text(
-        "venue,field\nacl,Linguistics\nACL,Computer science\nnature,Physics\n"
-        + "".join(f"plos one,Field {n}\n" for n in range(5))
-    )
-    heads = [f"p{n}\t{('Brain', 'Liver', 'Lung')[n % 3]}\t{'surgery' if n % 2 else ''}" for n in range(count)]
-    (tables / "mesh.tsv").write_text("paper\tdescriptor\tqualifier\n" + "\n".join(heads) + "\n")
-    clicks = [(f"words {n}", f"p{at}", int(at == n)) for n in range(count) for at in (n, 0, count - 1)]
-    lines = ["query,paper,score", *(f"{query},{paper},{score}" for query, paper, score in clicks)]
-    (tables / "clicks.csv").write_text("\n".join(lines) + "\n")
-    return folder

@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told_in_a_line_and_nothing_is_written(published, tmp_p
     # the sound task comes first: it must not be written before the wrong one is seen
     config = published.write([published.config[2], mesh])
     with pytest.raises(InputError, match=message) as raised:
-        prepare_scirepeval(tmp_path / "out", config=config)
+        prepare_scirepeval(tmp_path / "out", config)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 700
     assert not (tmp_path / "out").exists()
 
@@ -105,7 +105,7 @@ def test_a_record_that_is_none_is_told_with_its_place(published, tmp_path, index
     path.write_text(json.dumps(row) + "\n")
     task = {key: value for key, value in task.items() if key != "input_fields"}
     with pytest.raises(InputError, match=message) as raised:
-        prepare_scirepeval(tmp_path / "out", config=published.write([task]))
+        prepare_scirepeval(tmp_path / "out", published.write([task]))
     assert "\n" not in str(raised.value) and str(path) in str(raised.value)
     assert not (tmp_path / "out").exists()
 

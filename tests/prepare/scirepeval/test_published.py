@@ -8,7 +8,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
+from sciprism.prepare.scirepeval.training_sources import LIMITS, prepare_scirepeval
 from sciprism.training.examples import read_examples
 
 
@@ -22,7 +22,7 @@ def facts(folder):
 
 @pytest.fixture
 def prepared_folder(published, tmp_path):
-    prepare_scirepeval(tmp_path / "out", config=published.write())
+    prepare_scirepeval(tmp_path / "out", published.write())
     return tmp_path / "out"
 
 
@@ -73,7 +73,7 @@ def test_a_search_asks_with_words_and_reads_venue_and_year(prepared_folder):
 
 def test_without_a_code_the_queries_tell(published, tmp_path):
     tasks = [{key: value for key, value in task.items() if key != "ctrl_token"} for task in published.config]
-    prepare_scirepeval(tmp_path / "out", config=published.write(tasks))
+    prepare_scirepeval(tmp_path / "out", published.write(tasks))
     sources = facts(tmp_path / "out")
     assert [(sources[name]["format"], sources[name]["query"]) for name in ("search", "s2and", "specter", "cite")] == [
         ("search", "query"),
@@ -87,14 +87,14 @@ def test_a_proximity_task_takes_words_as_a_paper_and_a_search_a_paper_as_words(p
     by = {task["name"]: task for task in published.config}
     codes = by["search"]["ctrl_token"], by["s2and"]["ctrl_token"]
     by["s2and"]["ctrl_token"], by["search"]["ctrl_token"] = codes
-    prepare_scirepeval(tmp_path, config=published.write([by["search"], by["s2and"]]))
+    prepare_scirepeval(tmp_path, published.write([by["search"], by["s2and"]]))
     assert read(tmp_path, "s2and", query="query")[0].query == "Title 0 About 0."
     assert read(tmp_path, "search")[0].query == Paper(id="", title="words 0")
 
 
 def test_the_first_of_numbers_triplets_and_lists_are_taken(published, tmp_path):
     tasks = [task | {"sample_size": {"train": 12, "dev": 6}} for task in published.config]
-    prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
+    prepared = prepare_scirepeval(tmp_path, published.write(tasks))
     assert [e.query.id for e in read(tmp_path, "cite")] == [f"d{n}" for n in range(12)]
     assert [e.query.id for e in read(tmp_path, "specter", "dev")] == [f"d{n}" for n in range(6)]
     # a fifth as many lists, 2 and 1
@@ -108,7 +108,7 @@ def test_the_first_of_numbers_triplets_and_lists_are_taken(published, tmp_path):
 
 def test_too_few_are_used_whole_and_told(published, tmp_path):
     tasks = [task | {"sample_size": {"train": 1000, "dev": -1}} for task in published.config]
-    prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
+    prepared = prepare_scirepeval(tmp_path, published.write(tasks))
     assert prepared.warnings == [
         f"{task['name']}, train: {records} records, fewer than 1,000 examples need: all are used"
         for task, records in zip(tasks, (30, 27, 40, 40, 40, 40), strict=True)
@@ -116,10 +116,11 @@ def test_too_few_are_used_whole_and_told(published, tmp_path):
     assert len(read(tmp_path, "cite")) == 40 and facts(tmp_path)["cite"]["parts"]["train"]["requested"] == 1000
 
 
-def test_the_caps_hold_beside_the_sizes_of_the_config(published, tmp_path):
+def test_the_caps_hold_beside_the_sizes_of_the_config(published, tmp_path, monkeypatch):
     tasks = [task | {"sample_size": 30} for task in published.config]
-    settings = SourceSettings(max_examples=10, max_dev_examples=5)
-    prepared = prepare_scirepeval(tmp_path, config=published.write(tasks), settings=settings)
+    monkeypatch.setitem(LIMITS, "train", 10)
+    monkeypatch.setitem(LIMITS, "dev", 5)
+    prepared = prepare_scirepeval(tmp_path, published.write(tasks))
     assert not prepared.warnings
     sizes = {
         name: [source["parts"][part]["examples"] for part in ("train", "dev")]
@@ -139,7 +140,7 @@ def test_json_lists_gzip_and_parquet_of_the_hub_give_the_same(published, tmp_pat
     import pyarrow
     from pyarrow import parquet
 
-    prepare_scirepeval(tmp_path / "one", config=published.write())
+    prepare_scirepeval(tmp_path / "one", published.write())
     data = tmp_path / "hub"
     for task in published.config:
         folder = data / "allenai/scirepeval" / task["name"]
@@ -157,7 +158,7 @@ def test_json_lists_gzip_and_parquet_of_the_hub_give_the_same(published, tmp_pat
                 parquet.write_table(table, folder / f"{split}-00000-of-00001.parquet")
         task["dataset"] = {"path": "allenai/scirepeval", "name": task["name"]}
         del task["data_files"]
-    prepare_scirepeval(tmp_path / "two", config=published.write(), data=data)
+    prepare_scirepeval(tmp_path / "two", published.write(), data=data)
     for part in ("train", "dev"):
         for task in published.config:
             one, two = (tmp_path / out / part / f"{task['name']}.jsonl" for out in ("one", "two"))
@@ -170,16 +171,16 @@ def test_a_task_without_dev_has_no_dev_file(published, tmp_path):
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "cite.jsonl").write_text("of an earlier run")
     task["data_files"] = {"train": task["data_files"]["train"]}
-    prepare_scirepeval(tmp_path, config=published.write([task]))
+    prepare_scirepeval(tmp_path, published.write([task]))
     assert not (tmp_path / "dev" / "cite.jsonl").exists()
     assert [*facts(tmp_path)["cite"]["parts"]] == ["train"]
 
 
 def test_a_source_without_examples_is_left_out(published, tmp_path):
     tasks = [published.config[0] | {"labels": ["Unheard of"]}, published.config[2]]
-    prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
+    prepared = prepare_scirepeval(tmp_path, published.write(tasks))
     assert prepared.not_made.keys() == {"mesh"}
     assert prepared.not_made["mesh"].startswith("no example remains; ")
     assert not (tmp_path / "train" / "mesh.jsonl").exists()
     with pytest.raises(InputError, match=r"no training source can be built\. mesh: no example remains"):
-        prepare_scirepeval(tmp_path, config=published.write(tasks[:1]))
+        prepare_scirepeval(tmp_path, published.write(tasks[:1]))

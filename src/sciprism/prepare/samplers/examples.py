@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, cycle, islice
 from random import Random
 
@@ -25,7 +24,7 @@ from sciprism.prepare.samplers.sampling import (
     rows_with_candidates,
     seeded_random,
 )
-from sciprism.prepare.sources.citation_corpus import UNKNOWN_PAPER, CitationGraph, rows_of
+from sciprism.prepare.sources.citation_corpus import CitationGraph, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
@@ -271,11 +270,8 @@ class _LabelSampler:
 
 
 MAX_TRIPLETS = 5  # triplets of one list at most
-MIN_MENTIONS = 4  # of an influential citation
 SCORE_ZERO, NOT_CLICKED = "in the list, score 0", "shown, not clicked"
 NO_WORDS = "query without words"
-NO_CITATION = "no citation with another paper"
-Mention = tuple[str, str, int]  # citing id, cited id, and how often the citing text mentions the cited paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,55 +371,16 @@ def pair_texts(pairs: Iterable[tuple[str, Paper]], sampling: Sampling) -> Iterat
         yield Example(complete[row][0], (complete[row][1],))
 
 
-def sample_influential_citations(
-    papers: Sequence[Paper],
-    mentions: Iterable[Mention],
-    sampling: Sampling,
-    *,
-    queries: Iterable[str] | None = None,
-) -> Iterator[Example]:
-    """Yield triplets of each cited paper: positives mention it at least `MIN_MENTIONS` times, negatives less often.
-
-    Both cite it. They are ordered by hash and paired as scored lists (SciRepEval, influential citations).
-    mentions: those of the same pair are summed. queries: ids that may be queries, None for all.
-    """
-    papers = sampling.papers_with_text(papers)
-    names = [paper.id for paper in papers]
-    rows = rows_of(names)
-    counts: list[Counter[int]] = [Counter() for _ in papers]  # the citing papers' mentions of each paper
-    for one, other, count in mentions:
-        if one not in rows or other not in rows:
-            sampling.drop(UNKNOWN_PAPER, f"{one} -> {other}")
-        elif one != other and count > 0:
-            counts[rows[other]][rows[one]] += count
-    cited = rows_with_candidates(names, queries, counts.__getitem__, sampling.report.dropped, NO_CITATION)
-
-    def scored_list(row: int) -> ScoredList:
-        def rank(other: int) -> tuple[float, int]:
-            return random_fraction(sampling.seed, names[row], names[other]), other
-
-        citing = sorted(counts[row], key=rank)
-        scores = [float(counts[row][other] >= MIN_MENTIONS) for other in citing]
-        return ScoredList(papers[row], [papers[other] for other in citing], scores)
-
-    return sample_scored_triplets(map(scored_list, sampling.select(names, cited)), sampling)
-
-
 def count_lists(max_triplets: int) -> int:
     """Return the number of queries that give at most this many triplets; 0 for all."""
     return max(1, max_triplets // MAX_TRIPLETS) if max_triplets else 0
-
-
-def limit_lists(sampling: Sampling) -> Sampling:
-    """Return the sampling of queries that give as many triplets as its limit; the report is the same."""
-    return replace(sampling, limit=count_lists(sampling.limit))
 
 
 SEED = 42  # of the published sample
 
 
 def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, seed: int = SEED) -> Rows:
-    """Return `size` rows, ascending, with each class in its share; all if there are no more, or for 0.
+    """Return `size` rows, ascending, with each class in its share; all if there are no more.
 
     classes: one number of each row. The sample is scikit-learn's: the published data give the published one. With a
     class of one row, or fewer rows than classes in a part, there are no shares to keep.
@@ -431,7 +388,7 @@ def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, see
     from sklearn.model_selection import train_test_split
 
     rows = np.arange(len(classes))
-    if not size or len(rows) <= size:
+    if len(rows) <= size:
         return rows
     try:
         selected, _ = train_test_split(rows, train_size=size, random_state=seed, stratify=classes)
@@ -448,7 +405,7 @@ def sample_iteratively_stratified(labels: Sequence[Sequence[int]], size: int, se
     then to the one with more room, then by hash. A full part takes no more, so the size is exact.
     """
     total = len(labels)
-    if not size or total <= size:
+    if total <= size:
         return np.arange(total)
     order = sorted(range(total), key=lambda row: random_fraction(seed, row))
     holders: dict[int, list[int]] = defaultdict(list)
@@ -490,122 +447,10 @@ class _IterativeSplit:
             self._lacks[part][label] -= 1
 
 
-MAX_FIELDS = 3  # a venue of more fields says too little about a paper
 MAX_DESCRIPTORS = 30
-Heading = tuple[str, str]
-"""A MeSH descriptor and one of its qualifiers, or ""."""
-
-
-def normalize_venue(venue: str) -> str:
-    """Return a venue's name in lower case, white space folded."""
-    return " ".join(venue.casefold().split())
-
-
-def sample_venue_fields(
-    papers: Iterable[Paper], fields: Mapping[str, Sequence[str]], sampling: Sampling
-) -> Iterator[Example]:
-    """Yield papers with the one to `MAX_FIELDS` fields of their venues as classes (silver labels), in their order.
-
-    fields: a venue's name after `normalize_venue` -> its fields. The limit keeps the shares of the fields.
-    """
-    labelled: list[tuple[Paper, list[str]]] = []
-    for paper in sampling.papers_with_text(papers):
-        names = sorted({*fields.get(normalize_venue(paper.venue), ())})
-        if not paper.venue or not names:
-            sampling.drop("venue without a field" if paper.venue else "no venue", paper.id)
-        elif len(names) > MAX_FIELDS:
-            sampling.drop(f"venue of more than {MAX_FIELDS} fields", paper.id)
-        else:
-            labelled.append((paper, names))
-    numbers = {name: number for number, name in enumerate(sorted({n for _, names in labelled for n in names}))}
-    classes = [[numbers[name] for name in names] for _, names in labelled]
-    for row in sample_iteratively_stratified(classes, sampling.limit, sampling.seed).tolist():
-        yield Example(labelled[row][0], (), answers=tuple(labelled[row][1]))
-
-
-def sample_single_headings(
-    papers: Iterable[Paper],
-    headings: Mapping[str, Sequence[Heading]],
-    sampling: Sampling,
-    *,
-    descriptors: Sequence[str],
-) -> Iterator[Example]:
-    """Yield papers with exactly one qualified MeSH heading, and its descriptor as their class, in their order.
-
-    headings: of each paper id. descriptors: the classes, such as `most_frequent(...)`; "top-level" in the paper
-    means that they have qualifiers. The limit keeps the shares of the classes.
-    """
-    numbers = {name: number for number, name in enumerate(descriptors)}
-    labelled: list[tuple[Paper, str]] = []
-    for paper in sampling.papers_with_text(papers):
-        name = single_qualified_descriptor(headings.get(paper.id, ()))
-        if name in numbers:
-            labelled.append((paper, name))
-        else:
-            sampling.drop("heading that is not frequent" if name else "not exactly one qualifier", paper.id)
-    classes = [numbers[name] for _, name in labelled]
-    for row in sample_stratified(classes, sampling.limit, sampling.seed).tolist():
-        yield Example(labelled[row][0], (), answers=(labelled[row][1],))
-
-
-def single_qualified_descriptor(headings: Iterable[Heading]) -> str:
-    """Return the descriptor of the only heading with a qualifier; "" if there is none, or more than one."""
-    qualified = {heading for heading in headings if heading[1]}
-    return next(iter(qualified))[0] if len(qualified) == 1 else ""
 
 
 def most_frequent(names: Iterable[str]) -> tuple[str, ...]:
     """Return the `MAX_DESCRIPTORS` most frequent names, the most frequent first, then by name; "" is ignored."""
     counts = Counter(filter(None, names))
     return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_DESCRIPTORS])
-
-
-def sample_log_citations(
-    papers: Iterable[Paper], counts: Mapping[str, int], sampling: Sampling, *, year: int
-) -> Iterator[Example]:
-    """Yield papers of one year with the natural logarithm of their citation count, at least 1, in their order.
-
-    counts: id -> citations. year: papers of the same age had the same time to be cited (published: 2016).
-    """
-    numbered: list[tuple[Paper, float]] = []
-    for paper in sampling.papers_with_text(papers):
-        if paper.year != year:
-            sampling.drop("of another year" if paper.year else "no year", paper.id)
-        elif counts.get(paper.id, 0) < 1:
-            sampling.drop("not cited", paper.id)
-        else:
-            numbered.append((paper, math.log(counts[paper.id])))
-    return _select_numbers(numbered, sampling)
-
-
-def most_cited_year(papers: Iterable[Paper], counts: Mapping[str, int]) -> int | None:
-    """Return the year with the most cited papers, the latest if several; None if no paper is cited."""
-    years = Counter(paper.year for paper in papers if paper.year and counts.get(paper.id, 0) > 0)
-    return max(years, key=lambda year: (years[year], year)) if years else None
-
-
-def sample_scaled_years(
-    papers: Iterable[Paper], sampling: Sampling, *, first: int, last: int, factor: float = 1.0
-) -> Iterator[Example]:
-    """Yield papers of these years with their year scaled: `first` is 0, `last` is `factor`, in their order.
-
-    factor: the mean of the citation targets, which gives both regressions the same scale.
-    """
-    numbered: list[tuple[Paper, float]] = []
-    for paper in sampling.papers_with_text(papers):
-        if paper.year and first <= paper.year <= last:
-            numbered.append((paper, (paper.year - first) / (last - first) * factor))
-        else:
-            sampling.drop(f"not of {first} to {last}" if paper.year else "no year", paper.id)
-    return _select_numbers(numbered, sampling)
-
-
-def year_range_after_2005(papers: Iterable[Paper]) -> tuple[int, int] | None:
-    """Return the first and the last year later than 2005, as published; None if there are not two."""
-    years = {paper.year for paper in papers if paper.year and paper.year > 2005}
-    return (min(years), max(years)) if len(years) > 1 else None
-
-
-def _select_numbers(numbered: Sequence[tuple[Paper, float]], sampling: Sampling) -> Iterator[Example]:
-    rows = sampling.select([paper.id for paper, _ in numbered])
-    return (Example(numbered[row][0], (), answers=(numbered[row][1],)) for row in rows)

@@ -1,10 +1,10 @@
-"""Write SciRepEval's training sources: the published ones of a config, the same eight kinds of user papers."""
+"""Write SciRepEval's training sources: the published data sets of a config."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,7 @@ from sciprism.evaluation.task import read_sizes
 from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.papers.records import Paper
-from sciprism.prepare import preparation
-from sciprism.prepare.preparation import PARTS, Count, ExampleFolder, Preparation, Settings, TrainingSource
+from sciprism.prepare.preparation import PARTS, CountTable, ExampleFolder, Preparation, SourceReport, TrainingSource
 from sciprism.prepare.samplers.examples import (
     SEED,
     ScoredList,
@@ -33,13 +32,11 @@ from sciprism.prepare.samplers.examples import (
     sample_stratified,
 )
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
-from sciprism.prepare.scirepeval.user_sources import TYPES, USER_PAPERS, UserPapers, build_user_sources, read_corpus
 from sciprism.prepare.sources.records import (
     FIELDS,
     Record,
     format_words,
     parse_record_paper,
-    parse_score,
     require_field,
 )
 from sciprism.training.examples import Example
@@ -47,6 +44,13 @@ from sciprism.training.examples import Example
 Code = Literal["[CLF]", "[RGN]", "[PRX]", "[QRY]"]
 CODES: dict[str, Format] = dict(zip(get_args(Code), FORMATS, strict=True))
 """Control code -> format."""
+TYPES: dict[str, Format] = {
+    "classification": "classification",
+    "regression": "regression",
+    "ir": "proximity",
+    "triplet": "proximity",
+}
+"""Type of a task -> format."""
 
 
 def _find_file(name: Path | str, info: ValidationInfo) -> Path:
@@ -268,7 +272,7 @@ class _PublishedRecords:
             self._number(record, where)
 
     def build_classes(self, part: Part, sampling: Sampling) -> Iterator[Example]:
-        """Yield the sampled papers with their classes, in the file's order; it is read twice for a sample."""
+        """Yield the sampled papers with their classes, in the file's order; it is read twice."""
         selected = self._select_by_class(part, sampling)
         for number, (where, record) in enumerate(self._read(part)):
             paper, classes = self._paper(record), self._classes(record, where)
@@ -278,17 +282,13 @@ class _PublishedRecords:
             sampling.report.records += 1
             if not (paper.title or paper.abstract):
                 sampling.drop("no text", paper.id or where)
-            elif selected is None or number in selected:
+            elif number in selected:
                 yield Example(paper, (), answers=classes)
 
-    def _select_by_class(self, part: Part, sampling: Sampling) -> frozenset[int] | None:
-        """Return the numbers of the sampled records; None for all."""
-        if not sampling.limit:
-            return None
+    def _select_by_class(self, part: Part, sampling: Sampling) -> frozenset[int]:
+        """Return the numbers of the sampled records."""
         classes = {n: self._classes(record, where) for n, (where, record) in enumerate(self._read(part))}
         numbers = [number for number, names in classes.items() if names]
-        if len(numbers) <= sampling.limit:
-            return None
         order = {label: number for number, label in enumerate(self.task.labels)}
         labels = [[order[name] for name in classes[number]] for number in numbers]
         if self.task.multi_label:
@@ -336,7 +336,10 @@ class _PublishedRecords:
         if not isinstance(candidates, list):
             raise InputError(f"{where}: candidates is {candidates!r:.60}, not a list")
         papers = list(map(self._paper, candidates))
-        scores = [parse_score(candidate, f"{where}, candidate {at}") for at, candidate in enumerate(candidates, 1)]
+        scores = []
+        for number, candidate in enumerate(candidates, 1):
+            place = f"{where}, candidate {number}"
+            scores.append(parse_number(require_field(candidate, "score", place), f"{place}: the score"))
         query = require_field(record, "query", where)
         if not self.words:
             return ScoredList(
@@ -359,9 +362,8 @@ class _PublishedRecords:
                 sampling.drop("triplet with a paper without text", query.id or where)
 
 
-MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
-"""Examples of a train and of a dev file, as published."""
-IN_CONFIG = "the config has a source of this name"
+LIMITS: dict[Part, int] = {"train": 600_000, "dev": 40_000}
+"""Examples of a file, as published."""
 TABLE_1 = {
     "mesh": "mesh",
     "fos": "fos",
@@ -378,52 +380,19 @@ PUBLISHED = {name: next(iter(read_sizes("scirepeval/1")[task].values())) for nam
 WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
 
 
-class SourceSettings(Settings):
-    """Sizes of files, 0 for all; the seed of samples."""
-
-    max_examples: Count = MAX_EXAMPLES
-    max_dev_examples: Count = MAX_DEV_EXAMPLES
-    seed: Count = SEED
-
-
-_DEFAULT_SETTINGS = SourceSettings()
-
-
-def prepare_scirepeval(
-    out: Path,
-    *,
-    config: Path | None = None,
-    user_papers: UserPapers | None = None,
-    data: Path | None = None,
-    settings: SourceSettings = _DEFAULT_SETTINGS,
-) -> Preparation:
-    """Write `train/NAME.jsonl` and `dev/NAME.jsonl` of a config's tasks, of user papers, or both.
-
-    Sources of user papers have the published names; a source of the config with the same name wins.
+def prepare_scirepeval(out: Path, config: Path, data: Path | None = None) -> Preparation:
+    """Write `train/NAME.jsonl` and `dev/NAME.jsonl` of a config's tasks.
 
     data: the folder of hub data sets and files of the config. All inputs are checked before anything is
     written; a second call writes the same bytes. Raises InputError, also where no source can be written.
     """
-    if config is None and user_papers is None:
-        raise InputError("no config file and no papers; give one of them (--papers)")
     data_root, folder, done = DataRoot(data), ExampleFolder(out), Preparation()
-    limits: dict[Part, int] = {"train": settings.max_examples, "dev": settings.max_dev_examples}
-    record: dict[str, Any] = {"seed": settings.seed, "max_examples": limits}
-    sources: dict[str, TrainingSource] = {}
-    if config is not None:
-        sources |= {task.name: build_published_source(task, data_root) for task in read_config(config, data)}
-        record["config"] = {"file": config.name, "sha256": sha256(config)}
-    if user_papers is not None:
-        corpus, record["papers"] = read_corpus(user_papers, data_root, settings.seed)
-        kinds, skipped = build_user_sources(corpus)
-        done.not_made = {name: reason for name, reason in skipped.items() if name not in sources}
-        done.not_made |= {f"{source.name}, of your papers": IN_CONFIG for source in kinds if source.name in sources}
-        sources |= {source.name: source for source in kinds if source.name not in sources}
+    sources = [build_published_source(task, data_root) for task in read_config(config, data)]
     rows: list[list[str | int]] = []
     records: list[dict[str, Any]] = []
     read: dict[str, int] = {}
-    for source in sources.values():
-        samplings = _plan_samplings(source, limits, settings)
+    for source in sources:
+        samplings = dict(_plan_samplings(source))
         dropped = samplings["train"].report.dropped
         if not source.write(folder, samplings):
             counts = Counter({reason: dropped.count(reason) for reason in dropped.ids})
@@ -433,7 +402,7 @@ def prepare_scirepeval(
         examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
         rows.append([source.name, source.type, source.format, source.query, *examples])
         records.append(source.to_json(folder, samplings))
-        if source.name in PUBLISHED and source.data != USER_PAPERS:
+        if source.name in PUBLISHED:
             read[source.name] = sum(sampling.report.records for sampling in samplings.values())
             records[-1]["records"] = {"read": read[source.name], "published": PUBLISHED[source.name]}
         done.dropped[source.name] = dropped
@@ -442,29 +411,20 @@ def prepare_scirepeval(
             if requested and count < (count_lists(sampling.limit) if source.type == "ir" else sampling.limit):
                 shortage = f"{count:,} records, fewer than {requested:,} examples need: all are used"
                 done.warnings.append(f"{source.name}, {part}: {shortage}")
-    for name in done.not_made:
-        for part in PARTS:
-            folder.remove(f"{part}/{name}.jsonl")  # of an earlier run, or a dev file alone
     if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
         raise InputError(f"no training source can be built. {'; '.join(reasons)}")
-    table = preparation.CountTable(WORDS, COUNTS, rows).with_column("records read", read)
+    table = CountTable(WORDS, COUNTS, rows).with_column("records read", read)
     done.files, done.tables = folder.counts, [table.with_column("Table 1", {name: PUBLISHED[name] for name in read})]
+    record = {"seed": SEED, "max_examples": LIMITS, "config": {"file": config.name, "sha256": sha256(config)}}
     record |= {"sources": records, "skipped": done.not_made, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
     return done
 
 
-def _plan_samplings(
-    source: TrainingSource, limits: Mapping[Part, int], settings: SourceSettings
-) -> dict[Part, Sampling]:
-    """Return how each part of a source is sampled: at most as many examples as here and in the config."""
-    samplings: dict[Part, Sampling] = {}
+def _plan_samplings(source: TrainingSource) -> Iterator[tuple[Part, Sampling]]:
+    """Yield how each part of a source is sampled: at most as many examples as published and in the config."""
     for part in source.parts:
         requested = source.max_examples.get(part, 0)
-        limit, report = (
-            min(filter(None, (limits[part], requested)), default=0),
-            preparation.SourceReport(requested=requested),
-        )
-        samplings[part] = Sampling(limit=limit, seed=settings.seed, report=report)
-    return samplings
+        limit = min(LIMITS[part], requested or LIMITS[part])
+        yield part, Sampling(limit=limit, seed=SEED, report=SourceReport(requested=requested))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.item_tables import ID_FIELDS, clean_text, parse_number
+from sciprism.datasets.layouts.item_tables import ID_FIELDS, clean_text
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -46,11 +46,6 @@ def format_words(value: Any) -> str:
     if value is None or value != value:  # NaN
         return ""
     return clean_text(as_id(value))
-
-
-def parse_score(record: Any, where: str) -> float:
-    """Return a candidate's score. Raises InputError where it has none."""
-    return parse_number(require_field(record, "score", where), f"{where}: the score")
 
 
 def read_beir_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
