@@ -68,10 +68,12 @@ def draw_ours(folder: str, space: str, papers: int, seed: int) -> dict[str, Any]
     memory = read_memory("VmHWM")
     with tempfile.TemporaryDirectory() as place:
         clock.run("write Parquet", lambda: write_parquet(drawn, stored, Path(place) / "map.parquet"))
-        page = clock.run("write page", lambda: write_page(drawn, stored, Path(place) / "map.html"))
+        page = Path(place) / "map.html"
+        clock.run("write page", lambda: write_page(drawn, stored, page))
+        size = round(page.stat().st_size / 1e6, 2)
     read = stored.papers(drawn.rows)
     labels = {"venues": [paper.venue for paper in read], "fields": [(*paper.fields, "")[0] for paper in read]}
-    facts = {"seconds": clock.stages, "memory_mb": memory, "page_mb": round(page.size / 1e6, 2), "counts": drawn.counts}
+    facts = {"seconds": clock.stages, "memory_mb": memory, "page_mb": size, "counts": drawn.counts}
     topics = {name: compare_topics(drawn.codes, values) for name, values in labels.items() if len(set(values)) > 2}
     return {"positions": drawn.positions, "rows": drawn.rows, "facts": facts, "topics": topics}
 

@@ -35,7 +35,7 @@ calibrate in/vecs --by fields,keywords
 export in/vecs -o out/v.parquet
 export in/vecs -o out/v.npy
 export in/model -o out
-map in/vecs -o out/map.html --neighbours out/n.graphml
+map in/vecs -o out/map.html --neighbours out/n.csv
 dedupe in/twice.jsonl -o out/merged.ris --review out/pairs.csv
 disambiguate in/a.jsonl -o out/authors.csv
 recommend --library in/a.jsonl --new in/b.jsonl -o out/ranked --model in/model

@@ -21,15 +21,14 @@ class MapOptions:
     """Which layout is retained, and what is written besides the page."""
 
     layout: Annotated[Path | None, "The .parquet of an earlier map, whose papers stay; else the one beside -o."] = None
-    neighbours: Annotated[Path | None, "Write the graph of nearest papers too, .csv or .graphml."] = None
+    neighbours: Annotated[Path | None, "Write the graph of nearest papers too, .csv."] = None
     title: Annotated[str, "Title of the page; else the collection's name."] = ""
 
     def check(self, collection: Path, output: Path, table: Path) -> None:
         """Raise InputError for settings that contradict each other, and names that cannot be written."""
         from sciprism.files import write_atomically
-        from sciprism.uses.mapping import GRAPHS
 
-        for path, suffixes in ((output, SUFFIXES), (self.neighbours, GRAPHS)):
+        for path, suffixes in ((output, SUFFIXES), (self.neighbours, [".csv"])):
             if path is not None and path.suffix.lower() not in suffixes:
                 raise InputError(f"{path}: its name must end with {' or '.join(suffixes)}")
         if self.layout and not self.layout.is_file():
@@ -53,7 +52,7 @@ def map(
     Example: sciprism map vecs/ -o map.html
     """
     from sciprism.store import StoredCollection
-    from sciprism.uses.mapping import draw_map, read_layout, write_neighbours, write_page, write_parquet
+    from sciprism.uses.mapping import PAGE_PAPERS, draw_map, read_layout, write_neighbours, write_page, write_parquet
 
     is_page, neighbours = output.suffix.lower() == ".html", settings.neighbours
     table = output.with_suffix(".parquet") if is_page else output
@@ -67,16 +66,16 @@ def map(
         drawn = draw_map(stored, former=former, progress=display)
         display("writing")
         write_parquet(drawn, stored, table)
-        page = write_page(drawn, stored, output, title=settings.title) if is_page else None
+        if is_page:
+            write_page(drawn, stored, output, title=settings.title)
         pairs = write_neighbours(drawn, stored, neighbours) if neighbours else None
     outputs = {"output": str(output), "layout": str(table), "neighbours": neighbours and str(neighbours)}
     facts: dict[str, Any] = {
         "from_layout": layout and str(layout),
-        "shown": page and page.shown,
-        "size": page and page.size,
+        "shown": min(len(drawn.ids), PAGE_PAPERS) if is_page else None,
+        "size": output.stat().st_size if is_page else None,
     }
-    names = [[topic.name for topic in topics] for topics in drawn.levels]
-    facts = outputs | facts | {"pairs": pairs, "counts": drawn.counts, "levels": names}
+    facts = outputs | facts | {"pairs": pairs, "counts": drawn.counts, "levels": drawn.names}
     print_result("sciprism.map/1", facts, lambda: _print(drawn, facts))
 
 

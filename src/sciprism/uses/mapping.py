@@ -15,7 +15,6 @@ from itertools import chain, combinations, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from markupsafe import Markup
@@ -34,7 +33,7 @@ from sciprism.progress import Progress, show_nothing
 from sciprism.seeding import sample as choose
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.collection import Collection, build_table
+from sciprism.uses.collection import build_table
 from sciprism.uses.recommending.interests import find_typical_terms
 from sciprism.uses.search import choose_paper_space
 
@@ -271,24 +270,38 @@ class MapOrigin:
     seed: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class PaperMap:
-    """Papers on a map, each once: ids, rows of the collection, positions (n, 2), float32.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLayout:
+    """Papers on a map, each once: ids and positions (n, 2), float32. A later map retains them.
 
-    laid_out: which papers UMAP laid out; the others were placed by their neighbours. levels: the topics, of the
-    coarsest level first; codes: of each level the papers' topics (n,). nearest: numbers of papers on this map.
-    counts: papers on the map, duplicates merged, and what became of a former layout.
+    laid_out: which papers UMAP laid out; the others were placed by their neighbours. names: of the topics by level, the
+    coarsest first; codes: of each level the papers' topics (n,).
     """
 
     ids: list[str]
-    rows: Rows
     positions: Floats
     laid_out: Flags
-    nearest: Nearest
     origin: MapOrigin
-    levels: list[list[Topic]] = field(default_factory=list)
+    names: list[list[str]] = field(default_factory=list)
     codes: list[Codes] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperMap(MapLayout):
+    """A map of a collection. rows: of its papers; nearest: numbers of papers on this map.
+
+    counts: papers on the map, duplicates merged, and what became of a former layout.
+    """
+
+    rows: Rows
+    nearest: Nearest
+    counts: dict[str, int]
+
+    @property
+    def levels(self) -> list[list[Topic]]:
+        """Return the topics, of the coarsest level first."""
+        pairs = zip(self.names, self.codes, strict=True)
+        return [describe_topics(names, codes, self.positions) for names, codes in pairs]
 
     def to_json(self) -> dict[str, Any]:
         """Return the map as JSON values: columns of the papers, topics by level, counts."""
@@ -304,22 +317,10 @@ class PaperMap:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormerLayout:
-    """The positions of an earlier map, which its papers retain. names: of the topics, by level."""
-
-    ids: Sequence[str]
-    positions: Floats
-    laid_out: Flags
-    codes: Sequence[Codes]
-    names: Sequence[Sequence[str]]
-    origin: MapOrigin
-
-
 def draw_map(
-    collection: Collection | StoredCollection | Path | str,
+    stored: StoredCollection,
     *,
-    former: FormerLayout | None = None,
+    former: MapLayout | None = None,
     seed: int = 0,
     sample: int = LAID_OUT,
     progress: Progress = show_nothing,
@@ -332,9 +333,6 @@ def draw_map(
     """
     if not 0 <= seed < 1 << 32:
         raise InputError(f"the seed is {seed}; name a number from 0 to {(1 << 32) - 1}")
-    if isinstance(collection, (str, Path)):
-        collection = StoredCollection.open(collection)
-    stored = collection if isinstance(collection, StoredCollection) else collection.stored
     space = choose_paper_space(stored)
     fingerprint = stored.manifest.encoder.fingerprint
     if former is None and not has_packages():  # before any work is done
@@ -345,7 +343,7 @@ def draw_map(
         raise InputError(f"{stored.folder} has {what}, duplicates merged; a map needs {MIN_PAPERS} or more")
     papers = _Papers(stored, rows, ids, texts, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
     drawn = _draw_anew(papers, sample, progress) if former is None else _draw_again(papers, former, sample, progress)
-    drawn.counts["topics"] = sum(map(len, drawn.levels))
+    drawn.counts["topics"] = sum(map(len, drawn.names))
     return drawn
 
 
@@ -365,7 +363,7 @@ class _Papers:
         return Nearest(np.where(near.numbers >= 0, among[near.numbers], -1), near.distances)
 
     def build(self, origin: MapOrigin, counts: dict[str, int], **arrays: Any) -> PaperMap:
-        """Return a map without topics."""
+        """Return a map whose papers have no topics yet."""
         counts = {"papers": len(self.rows), "duplicates": len(self.stored.live) - len(self.rows)} | counts
         return PaperMap(ids=self.ids, rows=self.rows, origin=origin, counts=counts, **arrays)
 
@@ -408,11 +406,11 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
         codes[chosen] = fill(inside, found)
         codes[others] = vote(apart, codes)
         drawn.codes.append(codes)
-        drawn.levels.append(describe_topics(name_topics(papers.texts, codes), codes, positions))
+        drawn.names.append(name_topics(papers.texts, codes))
     return drawn
 
 
-def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Progress) -> PaperMap:
+def _draw_again(papers: _Papers, former: MapLayout, sample: int, progress: Progress) -> PaperMap:
     """Retain the positions and topics of a former layout, and place new papers among its papers."""
     if replace(former.origin, seed=papers.origin.seed) != papers.origin:
         raise InputError("the layout was made of vectors of another model or space; delete it to draw a new one")
@@ -427,26 +425,18 @@ def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Pr
     near_old = papers.find_nearest(new, old, progress) if len(new) else nearest.take(new)
     positions[new] = place(near_old, positions)
     counts = {"laid out before": len(old), "placed": len(new), "gone": len(former.ids) - len(old)}
-    drawn = papers.build(former.origin, counts, nearest=nearest, laid_out=laid_out, positions=positions)
-    for names, known in zip(former.names, former.codes, strict=True):
+    arrays = {"nearest": nearest, "laid_out": laid_out, "positions": positions}
+    drawn = papers.build(former.origin, counts, names=former.names, **arrays)
+    for known in former.codes:
         codes = known[place_of]
         codes[new] = vote(near_old, codes)
         drawn.codes.append(codes)
-        drawn.levels.append(describe_topics(names, codes, positions))
     return drawn
 
 
 KEY = b"sciprism.map"
 TOPICS = "topic_{}"  # columns, the coarsest level is 1
 SHOWN = ("id", "title", "authors", "venue", "year", "fields", "doi")
-GRAPHS = (".csv", ".graphml")
-_GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="title" for="node" attr.name="title" attr.type="string"/>
-<key id="x" for="node" attr.name="x" attr.type="double"/>
-<key id="y" for="node" attr.name="y" attr.type="double"/>
-<key id="similarity" for="edge" attr.name="similarity" attr.type="double"/>
-<graph edgedefault="undirected">"""
 
 
 def write_parquet(drawn: PaperMap, stored: StoredCollection, path: Path) -> None:
@@ -456,13 +446,12 @@ def write_parquet(drawn: PaperMap, stored: StoredCollection, path: Path) -> None
     """
     from pyarrow import parquet
 
-    names = [[topic.name for topic in topics] for topics in drawn.levels]
-    facts = {KEY: json.dumps({"origin": asdict(drawn.origin), "names": names}).encode("utf-8", "replace")}
+    facts = {KEY: json.dumps({"origin": asdict(drawn.origin), "names": drawn.names}).encode("utf-8", "replace")}
 
     def write(file: BinaryIO) -> None:
         writer = None
         for start in range(0, len(drawn.rows), PART):
-            table = _build_part(drawn, stored, slice(start, start + PART), names)
+            table = _build_part(drawn, stored, slice(start, start + PART))
             writer = writer or parquet.ParquetWriter(file, table.schema.with_metadata(facts), compression="zstd")
             writer.write_table(table.replace_schema_metadata(facts))
         assert writer is not None
@@ -471,12 +460,12 @@ def write_parquet(drawn: PaperMap, stored: StoredCollection, path: Path) -> None
     write_atomically(path, write)
 
 
-def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice, names: Sequence[Sequence[str]]) -> pa.Table:
+def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice) -> pa.Table:
     import pyarrow as pa
 
     table = build_table(stored.papers(drawn.rows[part])).select(SHOWN)
     columns: dict[str, Any] = {"x": pa.array(drawn.positions[part, 0]), "y": pa.array(drawn.positions[part, 1])}
-    for number, (level, codes) in enumerate(zip(names, drawn.codes, strict=True), 1):
+    for number, (level, codes) in enumerate(zip(drawn.names, drawn.codes, strict=True), 1):
         values = pa.array(codes[part], pa.int32(), mask=codes[part] < 0)
         columns[TOPICS.format(number)] = pa.DictionaryArray.from_arrays(values, pa.array(level, pa.string()))
     numbers, distances = drawn.nearest.numbers[part], drawn.nearest.distances[part]
@@ -490,7 +479,7 @@ def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice, names: S
     return table
 
 
-def read_layout(path: Path) -> FormerLayout:
+def read_layout(path: Path) -> MapLayout:
     """Read the positions and topics of a map's Parquet file; InputError for another file."""
     from pyarrow import ArrowException, parquet
 
@@ -508,7 +497,7 @@ def read_layout(path: Path) -> FormerLayout:
         what = describe_wrong_path(path, binary=True) or "it holds no layout of sciprism"
         raise InputError(f"{path}: {what}; name a .parquet file that `sciprism map` wrote") from error
     x, y = (table[name].to_numpy().astype(np.float32) for name in ("x", "y"))
-    return FormerLayout(
+    return MapLayout(
         ids=table["id"].to_pylist(),
         positions=np.stack([x, y], axis=1),
         laid_out=table["laid_out"].to_numpy(),
@@ -519,9 +508,7 @@ def read_layout(path: Path) -> FormerLayout:
 
 
 def write_neighbours(drawn: PaperMap, stored: StoredCollection, path: Path) -> int:
-    """Write the graph of nearest papers, each pair once, as .csv or .graphml; return how many pairs."""
-    if path.suffix.lower() not in GRAPHS:
-        raise InputError(f"{path}: the name of a graph must end with {' or '.join(GRAPHS)}")
+    """Write the graph of nearest papers as CSV, each pair once; return how many pairs."""
     there = drawn.nearest.numbers >= 0
     pairs = np.sort(np.stack([np.nonzero(there)[0], drawn.nearest.numbers[there]], axis=1), axis=1)
     pairs, first = np.unique(pairs, axis=0, return_index=True)
@@ -529,29 +516,8 @@ def write_neighbours(drawn: PaperMap, stored: StoredCollection, path: Path) -> i
     similarities = 1 - distances if stored.manifest.encoder.distance != "euclidean" else 1 / (1 + distances)
     edges = zip(pairs.tolist(), similarities.tolist(), strict=True)
     named = ((drawn.ids[one], drawn.ids[other], f"{similarity:.6g}") for (one, other), similarity in edges)
-    is_table = path.suffix.lower() == ".csv"
-    table = map(join_cells, chain([("source", "target", "similarity")], named))
-    write_lines(path, table if is_table else _write_graphml(drawn, stored, named), errors="replace")
+    write_lines(path, map(join_cells, chain([("source", "target", "similarity")], named)), errors="replace")
     return len(pairs)
-
-
-def _write_graphml(drawn: PaperMap, stored: StoredCollection, edges: Iterator[tuple[str, str, str]]) -> Iterator[str]:
-    yield _GRAPHML
-    for start in range(0, len(drawn.rows), PART):
-        places = zip(stored.papers(drawn.rows[start : start + PART]), drawn.positions[start:].tolist(), strict=False)
-        for paper, (x, y) in places:
-            data = {"title": paper.title, "x": f"{x:.4f}", "y": f"{y:.4f}"}
-            cells = "".join(f'<data key="{key}">{escape(_printable(value))}</data>' for key, value in data.items())
-            yield f"<node id={quoteattr(_printable(paper.id))}>{cells}</node>"
-    for one, other, similarity in edges:
-        ends = f"source={quoteattr(_printable(one))} target={quoteattr(_printable(other))}"
-        yield f'<edge {ends}><data key="similarity">{similarity}</data></edge>'
-    yield "</graph></graphml>"
-
-
-def _printable(text: str) -> str:
-    """Return a text without the control characters that XML forbids."""
-    return "".join(letter if letter.isprintable() or letter == " " else " " for letter in text)
 
 
 PAGE_PAPERS = 200_000
@@ -565,17 +531,7 @@ GRID = 65535  # of places, each way
 NO_CODE, NO_YEAR = 65535, -9999
 
 
-@dataclass(frozen=True, slots=True)
-class PageReport:
-    """How many papers a page shows, and its size in bytes."""
-
-    shown: int
-    size: int
-
-
-def write_page(
-    drawn: PaperMap, stored: StoredCollection, path: Path, *, title: str = "", address: str = ""
-) -> PageReport:
+def write_page(drawn: PaperMap, stored: StoredCollection, path: Path, *, title: str = "", address: str = "") -> None:
     """Write a map as a page of HTML of at most 60 MB; of more than 200,000 papers it shows a random sample.
 
     title: of the page; the collection's name by default. address: of the collection in a service, which has pages of
@@ -597,13 +553,12 @@ def write_page(
     packed = {"numbers": Markup(numbers), "texts": Markup(texts)}
     page = fill_page("map.html", **data, **packed) if address else fill_file("map.html", "map.js", **data, **packed)
     write_atomically(path, lambda file: file.write(page))
-    return PageReport(len(shown), len(page))
 
 
 def _describe(drawn: PaperMap, shown: int) -> str:
     count = len(drawn.rows)
     papers = f"{count:,} papers" if shown == count else f"a random {shown:,} of {count:,} papers"
-    counts = {"duplicate": drawn.counts["duplicates"], "topic": sum(map(len, drawn.levels))}
+    counts = {"duplicate": drawn.counts["duplicates"], "topic": drawn.counts["topics"]}
     return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
 
 
