@@ -55,7 +55,7 @@ CODE_LINES = {
     "uses": 7_116,
     "papers": 5_574,
     "evaluation": 5_299,
-    "prepare": 4_455,
+    "prepare": 4_402,
     "encoders": 4_873,
     "cli": 3_671,
     "datasets": 4_060,

@@ -87,7 +87,7 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
         ([tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
         ([papers, "--construction", "best"], "unknown construction 'best'; known: corrected, published"),
         ([papers, "--edges", tmp_path / "gone.csv"], "gone.csv: cannot be opened"),
-        ([unsorted], "a field of study (paper without field: 1); the papers are split by field"),
+        ([unsorted], "a field of study (paper without field 1); the papers are split by field"),
         ([papers, "--val", 0.9], "shares of 0.9 for val and 0.4 for test"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "multi-scidocs", *words, "-o", out)

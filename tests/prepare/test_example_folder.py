@@ -17,7 +17,7 @@ def test_a_file_with_too_few_examples_is_removed(tmp_path):
     assert folder.write("dev/a.jsonl", [Example("three")], min_examples=2) == 1
     assert folder.counts == {"train/a.jsonl": 2} and not (tmp_path / "dev/a.jsonl").exists()
     digest = sha256((tmp_path / "train/a.jsonl").read_bytes()).hexdigest()
-    assert folder.describe("train/a.jsonl") == {"file": "train/a.jsonl", "sha256": digest}
+    assert folder.describe("train/a.jsonl") == {"file": "train/a.jsonl", "sha256": digest, "examples": 2}
     assert folder.describe("dev/a.jsonl") == {"file": None}
 
 

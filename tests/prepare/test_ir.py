@@ -1,4 +1,4 @@
-"""Retrieval sets of annotated questions: pairs, distractors, the two ways to split, and what is dropped."""
+"""Retrieval sets of annotated questions: pairs, distractors, the split, and what is dropped."""
 
 import json
 import tempfile
@@ -209,15 +209,7 @@ def test_a_set_is_split_by_paragraph_and_read_as_beir(tmp_path):
     report = json.loads((out / "ir.json").read_text())
     assert report["judgements"] == {"dev": 6, "test": 14} and report["papers"][0]["skipped"] == 1
     assert report["dropped"]["papers"]["abstract that is an annotated paragraph"]["first"] == ["x"]
-    assert report["sampled from"] == 50 and report["settings"]["split_by"] == "paragraph"
-
-
-def test_split_by_question_documents_are_in_both_parts(tmp_path):
-    pairs = {f"P {n}": tuple(f"Q {n} {k}" for k in range(3)) for n in range(40)}
-    parts = split_judgements(pairs, RetrievalSettings(distractors=0, split_by="question"))
-    assert {part: len(rows) for part, rows in parts.items()} == {"dev": 24, "test": 96}
-    dev, test = ({row.split("\t")[1] for row in parts[part]} for part in ("dev", "test"))
-    assert dev & test
+    assert report["sampled from"] == 50
 
 
 def test_small_sets_and_wrong_settings():
@@ -226,11 +218,11 @@ def test_small_sets_and_wrong_settings():
         return {part: len(rows) for part, rows in parts.items()}
 
     one, two = {"P": ("a", "b")}, {"P": ("a",), "R": ("b",)}
-    assert sizes(one, dev=0) == {"test": 2} and sizes(one, split_by="question") == {"dev": 1, "test": 1}
+    assert sizes(one, dev=0) == {"test": 2}
     assert sizes(two, dev=0.01) == sizes(two, dev=0.99) == {"dev": 1, "test": 1}
     with pytest.raises(InputError, match=r"one paragraph cannot be split .* add questions"):
         sizes(one)
-    for wrong in ({"distractors": -1}, {"distractors": 1, "dev": 1.0}, {"distractors": 1, "split_by": "moon"}):
+    for wrong in ({"distractors": -1}, {"distractors": 1, "dev": 1.0}):
         with pytest.raises(InputError):
             RetrievalSettings(**wrong)
     with pytest.raises(InputError, match="standard input"):

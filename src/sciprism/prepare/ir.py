@@ -167,7 +167,6 @@ def _word_runs(text: str) -> Iterator[str]:
     return (" ".join(words[start : start + SHARED_WORDS]) for start in range(len(words) - SHARED_WORDS + 1))
 
 
-SplitBy = Literal["paragraph", "question"]
 REPORT = "ir.json"
 TASKS = "tasks.toml"
 DECLARATION = """[[task]]
@@ -178,22 +177,19 @@ metric = ["recall@10", "ndcg@10", "mrr"]
 data = "."
 split = "test"
 without_itself = false
-remark = "{paragraphs:,} annotated paragraphs among {others:,} other abstracts; dev and test are divided by {by}"
+remark = "{paragraphs:,} annotated paragraphs among {others:,} other abstracts; dev and test are divided by paragraph"
 """
 
 
 class RetrievalSettings(Settings):
     """How a retrieval set is built.
 
-    distractors: abstracts next to the annotated paragraphs. dev: share of the paragraphs, or of the
-    questions, whose judgements are dev. split_by: "paragraph": a document is judged in dev or in test;
-    "question" as NASA-IR, where questions about one paragraph are in both, so that dev knows documents of the
-    test. seed: of distractors and split.
+    distractors: abstracts next to the annotated paragraphs. dev: share of the paragraphs whose judgements are dev.
+    seed: of distractors and split.
     """
 
     distractors: Count
     dev: DevShare = 0.2
-    split_by: SplitBy = "paragraph"
     seed: int = 0
 
 
@@ -216,7 +212,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     distractors = DistractorSampler(read_anew, annotated, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
-    counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
+    counts = {"paragraphs": len(annotated), "others": distractors.count}
     write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name, **counts).encode()))
     record = {
         "settings": settings.model_dump(),
@@ -263,24 +259,18 @@ def _write_files(
 def split_judgements(annotated: Annotated, settings: RetrievalSettings) -> dict[str, list[str]]:
     """Return dev (unless its share is 0) and test -> their rows of judgements.
 
-    The share of paragraphs, or of questions, with the lowest hashes is dev; at least one if there are two.
-    Raises InputError if the test would be empty.
+    The share of paragraphs with the lowest hashes is dev, at least one, so that a document is judged in dev or in
+    test. Raises InputError if the test would be empty.
     """
-    units: dict[str, list[str]] = {}
-    for paragraph, questions in annotated.items():
-        for question in questions:
-            unit = paragraph if settings.split_by == "paragraph" else question
-            row = f"{hash_id('query', question)}\t{hash_id('document', paragraph)}\t1"
-            units.setdefault(normalize_text(unit), []).append(row)
-    order = sorted(units, key=lambda unit: random_fraction(settings.seed, "dev", unit))
+    order = sorted(annotated, key=lambda paragraph: random_fraction(settings.seed, "dev", normalize_text(paragraph)))
     count = min(len(order) - 1, max(1, round(settings.dev * len(order)))) if settings.dev else 0
     if settings.dev and not count:
-        raise InputError(f"one {settings.split_by} cannot be split into dev and test; add questions")
+        raise InputError("one paragraph cannot be split into dev and test; add questions")
     dev = set(order[:count])
-    parts = {
-        "dev": [row for unit, rows in units.items() if unit in dev for row in rows],
-        "test": [row for unit, rows in units.items() if unit not in dev for row in rows],
-    }
+    parts: dict[str, list[str]] = {"dev": [], "test": []}
+    for paragraph, questions in annotated.items():
+        document = hash_id("document", paragraph)
+        parts["dev" if paragraph in dev else "test"] += [f"{hash_id('query', q)}\t{document}\t1" for q in questions]
     return {part: rows for part, rows in parts.items() if rows}
 
 

@@ -6,7 +6,7 @@ import csv
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from io import StringIO
@@ -424,25 +424,16 @@ class Benchmark:
 def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
     """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts, a line each.
 
-    Papers without a title, an abstract or one of the sources' fields, and duplicates, are counted and dropped,
-    with the citations of and by them. Raises InputError if none is left.
+    Papers without a title, an abstract or a field, and duplicates, are counted and dropped, with the citations of
+    and by them. Raises InputError if none is left.
     """
     reader, dropped = sources.reader, sources.reader.dropped
-
-    def papers() -> Iterator[Paper]:
-        for paper in sources:
-            fields = tuple(name for name in paper.fields if not sources.fields or name in sources.fields)
-            yield replace(paper, fields=fields)
-        for place in reader.unreadable():
-            dropped.add("record that cannot be used", place)
-
-    corpus = build_corpus(papers(), texts, _drop_reason, dropped, sources.read_edges())
+    corpus = build_corpus(sources, texts, _drop_reason, dropped, sources.read_edges())
+    dropped.add_all("record that cannot be used", reader.unreadable())
     if not corpus.names:
-        counts = ", ".join(f"{reason}: {count['count']:,}" for reason, count in dropped.to_json().items())
-        files, field = ", ".join(map(str, sources.files)), f"the field {' or '.join(sources.fields)}"
-        lacking = field if sources.fields else "a field of study"
-        need = f"; {FIELDS_FROM}" if NO_FIELD in dropped.to_json() else ""
-        raise InputError(f"{files}: no paper with a title, an abstract and {lacking} ({counts or 'none'}){need}")
+        files, need = ", ".join(map(str, sources.files)), f"; {FIELDS_FROM}" if NO_FIELD in dropped.ids else ""
+        reasons = str(dropped) or "none"
+        raise InputError(f"{files}: no paper with a title, an abstract and a field of study ({reasons}){need}")
     return corpus
 
 
@@ -495,7 +486,6 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
     record = {
         "version": version("sciprism"),
         "settings": settings.model_dump(),
-        "fields": list(sources.fields) or "all",
         "read": sources.reader.to_json(),
         "edges": sources.data_root.provenance(),
         "papers": corpus.graph.size,

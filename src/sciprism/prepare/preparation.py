@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -19,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.files import sha256, write_json, write_lines
 from sciprism.formats import Format, Role
 from sciprism.papers.read import FileReport
-from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, Sampling
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
 from sciprism.training.examples import Example, write_examples
 
 
@@ -144,8 +143,10 @@ class ExampleFolder:
         self.counts.pop(name, None)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Return name and SHA-256 of a file as JSON values; no name if it was not written."""
-        return {"file": name, "sha256": sha256(self.path / name)} if name in self.counts else {"file": None}
+        """Return name, SHA-256 and lines of a file as JSON values; no name if it was not written."""
+        if name not in self.counts:
+            return {"file": None}
+        return {"file": name, "sha256": sha256(self.path / name), "examples": self.counts[name]}
 
     def write_manifest(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
         """Write the record of what is in the folder, with our version; return it."""
@@ -155,44 +156,6 @@ class ExampleFolder:
 
 
 Build = Callable[[Part, Sampling], Iterator[Example]]  # yields the examples of one part
-
-
-@dataclass(slots=True)
-class SourceReport(SampleReport):
-    """The report of one part, with counts of examples and answers.
-
-    requested: number of examples, 0 for all. examples: number written. classes: number of each class among their
-    answers. total, bounds: sum and range of the numbers.
-    """
-
-    requested: int = 0
-    examples: int = 0
-    classes: Counter[str] = field(default_factory=Counter)
-    total: float = 0.0
-    bounds: tuple[float, float] | None = None
-
-    def count(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples; count them and their answers."""
-        for example in examples:
-            self.examples += 1
-            for answer in example.answers:
-                if isinstance(answer, str):
-                    self.classes[answer] += 1
-                else:
-                    low, high = self.bounds or (answer, answer)
-                    self.bounds = min(low, answer), max(high, answer)
-                    self.total += answer
-            yield example
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values; those of pairs only where there are any."""
-        sizes = {"examples": self.examples} | ({"requested": self.requested} if self.requested else {})
-        answers: dict[str, Any] = {"classes": dict(sorted(self.classes.items()))} if self.classes else {}
-        if self.bounds:
-            low, high = self.bounds
-            answers = {"numbers": {"min": low, "mean": self.total / self.examples, "max": high}}
-        counts = SampleReport.to_json(self)
-        return sizes | answers | (counts if self.queries else {"dropped": counts["dropped"]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,9 +193,8 @@ class TrainingSource:
         for part in PARTS:
             folder.remove(self.file(part))
             if sampling := samplings.get(part):
-                examples, report = self.build(part, sampling), sampling.report
-                examples = report.count(examples) if isinstance(report, SourceReport) else examples
-                folder.write(self.file(part), examples, min_examples=1 if part == "train" else self.min_dev_examples)
+                least = 1 if part == "train" else self.min_dev_examples
+                folder.write(self.file(part), self.build(part, sampling), min_examples=least)
         if self.file("train") not in folder.counts:
             folder.remove(self.file("dev"))
         return self.file("train") in folder.counts
@@ -243,5 +205,8 @@ class TrainingSource:
         row |= {"format": self.format, "query": self.query, "candidate": self.candidate, "data": self.data}
         more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
         row |= {key: value for key, value in more.items() if value}
-        reports = {part: sampling.report.to_json() for part, sampling in samplings.items()}
-        return row | {"parts": {part: folder.describe(self.file(part)) | counts for part, counts in reports.items()}}
+        row["parts"] = parts = {}
+        for part, sampling in samplings.items():
+            requested = {"requested": self.max_examples[part]} if self.max_examples.get(part) else {}
+            parts[part] = folder.describe(self.file(part)) | requested | sampling.report.to_json()
+        return row

@@ -22,10 +22,10 @@ class SmallBenchmark:
         row = {"id": name, "title": f"Title {name}", "abstract": f"About {name}.", "fields": list(fields)}
         self.rows.append({**row, "references": list(references), **more})
 
-    def prepare(self, *, edges=None, fields=(), **settings):
+    def prepare(self, *, edges=None, **settings):
         path = self.folder / "papers.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
-        inputs = CitationSources(files=(path,), edges=edges, fields=fields)
+        inputs = CitationSources(files=(path,), edges=edges)
         self.prepared = prepare_multi_scidocs(self.out, inputs, BenchmarkSettings(**settings))
         return self
 

@@ -88,7 +88,7 @@ def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
 
 def test_no_paper_that_can_be_used_is_an_error_with_the_reasons(benchmark):
     benchmark.paper("a", fields=[])
-    with pytest.raises(InputError, match=r"no paper with a title, .* \(paper without field: 1\); .* a column `fields`"):
+    with pytest.raises(InputError, match=r"no paper with a title, .* \(paper without field 1\); .* a column `fields`"):
         benchmark.prepare()
     assert not benchmark.out.exists()
     with pytest.raises(InputError, match="name only folders with metadata/ and pdf_parses/"):

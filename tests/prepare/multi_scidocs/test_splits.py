@@ -43,13 +43,6 @@ def test_a_paper_of_several_fields_is_one_query_or_one_of_each_field(benchmark):
     assert len({*published["test"]}) == len(published["test"])
 
 
-def test_fields_that_are_named_are_the_only_ones(benchmark):
-    ring(benchmark, 10, lambda n: ["Art", "tiny"] if n else ["tiny"]).prepare(fields=("Art",))
-    assert benchmark.prepared.record["papers"] == 9
-    assert benchmark.prepared.dropped["papers and citations"].ids["paper without field"] == ["p0"]
-    assert benchmark.count("cite/test")["fields"].keys() == {"Art"}
-
-
 def test_classes_are_read_as_scidocs_are(benchmark):
     """Papers with and without citations are split alike; those of two fields have no class."""
     ring(benchmark, 20, lambda n: ["Art"] if n < 10 else ["Medicine"])

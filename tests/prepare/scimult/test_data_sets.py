@@ -82,25 +82,13 @@ def test_the_record(some, tmp_path):
 
 
 def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
-    prepare_scimult(some, tmp_path / "out", only="test")
-    assert not (tmp_path / "out/pretrain").exists()
+    prepare_scimult(some, tmp_path / "out")
     tasks = {task.name: task.data for task in suites["scimult"].tasks}
     home = DataRoot(tmp_path / "out")
     for name in ("fine-geography", "fine-geography-without-names", "search-scifact"):
         assert not tasks[name].read(home).dropped.to_json()
     with pytest.raises(InputError):
         tasks["search-nfcorpus"].read(home)
-
-
-def test_one_purpose_after_the_other(some, tmp_path):
-    done = prepare_scimult(some, tmp_path / "out", only="pretrain")
-    assert list(done.record) == ["pretrain"] and not (tmp_path / "out/scimult").exists()
-    prepare_scimult(some, tmp_path / "out", only="test")
-    prepare_scimult(some, tmp_path / "both")
-    assert contents(tmp_path / "out") == contents(tmp_path / "both"), "and the record tells of both"
-    text(tmp_path / "out/scimult.json", "[1]")
-    with pytest.raises(InputError, match=r"scimult.json: not the record of an earlier call; delete it"):
-        prepare_scimult(some, tmp_path / "out", only="test")
 
 
 def test_only_the_seed_decides(some, tmp_path):
@@ -152,5 +140,3 @@ def test_wrong_requests(some, tmp_path):
         prepare_scimult(tmp_path / "nowhere", tmp_path / "out")
     with pytest.raises(InputError, match="choose another"):
         prepare_scimult(some, some)
-    with pytest.raises(InputError, match="expected pretrain or test"):
-        prepare_scimult(some, tmp_path / "out", only="all")

@@ -15,12 +15,11 @@ recommendation/user_study_results.tsv, recommendation/papers*  the user study, a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
@@ -76,24 +75,20 @@ def prepare_scimult(
     out: Path,
     *,
     seed: int = 12345,
-    only: Purpose | None = None,
     on_start: Callable[[str], object] = lambda _: None,
 ) -> Preparation:
     """Write sources to `out/pretrain`, and to `out/scimult` the test files that the suite reads.
 
-    Missing raw files are listed. Calls with the same seed write the same bytes. `out/scimult.json` records
-    both purposes, also of separate calls. on_start: is called with the name of each data set. Raises
-    InputError where nothing can be written.
+    Missing raw files are listed. Calls with the same seed write the same bytes. `out/scimult.json` records both.
+    on_start: is called with the name of each data set. Raises InputError where nothing can be written.
     """
-    if only is not None and only not in get_args(Purpose):
-        raise InputError(f"only is {only!r}; expected {' or '.join(get_args(Purpose))}")
     check_folders(raw, out)
-    record, done = _read_earlier_record(out / RECORD_FILE), Preparation()
+    record, done = dict[str, Any](), Preparation()
     lacking: dict[str, str] = {}
-    for purpose in get_args(Purpose) if only is None else (only,):
+    for purpose, writers in WRITERS.items():
         context, second = SciMultPrepareContext(raw, out, seed), SECOND_COUNT[purpose]
         made, missing = dict[str, PreparedDataSet](), dict[str, str]()
-        for name, write in WRITERS[purpose].items():
+        for name, write in writers.items():
             on_start(name)
             try:
                 written = write(context)
@@ -134,11 +129,3 @@ def prepare_scimult(
     write_json(out / RECORD_FILE, record, indent=2)
     done.record, done.not_made = record, {name: f"{file} is missing" for name, file in lacking.items()}
     return done
-
-
-def _read_earlier_record(path: Path) -> dict[str, Any]:
-    """Return the record of an earlier call, perhaps for the other purpose."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-    except (TypeError, ValueError):
-        raise InputError(f"{path}: not the record of an earlier call; delete it") from None

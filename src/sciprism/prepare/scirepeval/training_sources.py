@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,7 +21,7 @@ from sciprism.evaluation.task import read_sizes
 from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import PARTS, CountTable, ExampleFolder, Preparation, SourceReport, TrainingSource
+from sciprism.prepare.preparation import PARTS, CountTable, ExampleFolder, Preparation, TrainingSource
 from sciprism.prepare.samplers.examples import (
     SEED,
     ScoredList,
@@ -283,6 +282,7 @@ class _PublishedRecords:
             if not (paper.title or paper.abstract):
                 sampling.drop("no text", paper.id or where)
             elif number in selected:
+                sampling.report.queries += 1
                 yield Example(paper, (), answers=classes)
 
     def _select_by_class(self, part: Part, sampling: Sampling) -> frozenset[int]:
@@ -315,6 +315,7 @@ class _PublishedRecords:
             if number is None or not (paper.title or paper.abstract):
                 sampling.drop("no number" if number is None else "no text", paper.id or where)
             else:
+                sampling.report.queries += 1
                 yield Example(paper, (), answers=(number,))
 
     def _number(self, record: Record, where: str) -> float | None:
@@ -392,12 +393,11 @@ def prepare_scirepeval(out: Path, config: Path, data: Path | None = None) -> Pre
     records: list[dict[str, Any]] = []
     read: dict[str, int] = {}
     for source in sources:
-        samplings = dict(_plan_samplings(source))
+        requested = {part: source.max_examples.get(part) or LIMITS[part] for part in source.parts}
+        samplings = {part: Sampling(limit=min(LIMITS[part], size), seed=SEED) for part, size in requested.items()}
         dropped = samplings["train"].report.dropped
         if not source.write(folder, samplings):
-            counts = Counter({reason: dropped.count(reason) for reason in dropped.ids})
-            reasons = (f"{reason} {count:,}" for reason, count in counts.most_common(3))
-            done.not_made[source.name] = "; ".join(["no example remains", *reasons])
+            done.not_made[source.name] = f"no example remains; {dropped}"
             continue
         examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
         rows.append([source.name, source.type, source.format, source.query, *examples])
@@ -407,9 +407,9 @@ def prepare_scirepeval(out: Path, config: Path, data: Path | None = None) -> Pre
             records[-1]["records"] = {"read": read[source.name], "published": PUBLISHED[source.name]}
         done.dropped[source.name] = dropped
         for part, sampling in samplings.items():
-            requested, count = source.max_examples.get(part, 0), sampling.report.records
-            if requested and count < (count_lists(sampling.limit) if source.type == "ir" else sampling.limit):
-                shortage = f"{count:,} records, fewer than {requested:,} examples need: all are used"
+            needed = count_lists(sampling.limit) if source.type == "ir" else sampling.limit
+            if source.max_examples.get(part) and (count := sampling.report.records) < needed:
+                shortage = f"{count:,} records, fewer than {requested[part]:,} examples need: all are used"
                 done.warnings.append(f"{source.name}, {part}: {shortage}")
     if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
@@ -420,11 +420,3 @@ def prepare_scirepeval(out: Path, config: Path, data: Path | None = None) -> Pre
     record |= {"sources": records, "skipped": done.not_made, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
     return done
-
-
-def _plan_samplings(source: TrainingSource) -> Iterator[tuple[Part, Sampling]]:
-    """Yield how each part of a source is sampled: at most as many examples as published and in the config."""
-    for part in source.parts:
-        requested = source.max_examples.get(part, 0)
-        limit = min(LIMITS[part], requested or LIMITS[part])
-        yield part, Sampling(limit=limit, seed=SEED, report=SourceReport(requested=requested))
