@@ -60,7 +60,7 @@ def folder(papers_folder: Path, tmp_path: Path) -> Path:
 
 
 def build(folder: Path, wanted: float = 0.95) -> approximate.BuiltIndex:
-    [built] = approximate.build(StoredCollection.open(folder), approximate.BuildOptions(wanted))
+    [built] = approximate.build(StoredCollection.open(folder), wanted)
     return built
 
 
@@ -168,11 +168,11 @@ def test_a_killed_build_is_continued(folder: Path, monkeypatch: pytest.MonkeyPat
 
     collection = StoredCollection.open(folder)
     with pytest.raises(KeyboardInterrupt):
-        approximate.build(collection, approximate.BuildOptions(), progress=stop)
+        approximate.build(collection, progress=stop)
     with pytest.raises(InputError, match="no approximate index"):
         measure(folder)
     works: list[str] = []
-    approximate.build(collection, approximate.BuildOptions(), progress=lambda work, *_: works.append(work))
+    approximate.build(collection, progress=lambda work, *_: works.append(work))
     assert not any(work.startswith("training") for work in works) and measure(folder) > 0.93
 
 

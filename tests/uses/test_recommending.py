@@ -22,7 +22,7 @@ from sciprism.uses.recommending import interests
 from sciprism.uses.recommending import run as module
 from sciprism.uses.recommending.interests import describe_interests, find_interests, find_typical_terms
 from sciprism.uses.recommending.results import Recommendations, write_recommendations
-from sciprism.uses.recommending.run import FileReading, LibraryProfile, choose_papers, is_near_copy, recommend
+from sciprism.uses.recommending.run import LibraryProfile, choose_papers, is_near_copy, recommend
 from sciprism.uses.recommending.settings import RecommendSettings
 
 
@@ -377,7 +377,7 @@ def test_new_papers_may_be_none_and_bad_records_are_skipped_and_counted(tmp_path
     file.write_text('{"id": "bad", "title": ""}\n' + lines(NEW))
     with pytest.raises(InputError, match=r"new.jsonl, record 1 .*no title and no abstract"):
         run(new=file)
-    found = run(new=file, reading=FileReading(skip_bad=True))
+    found = run(new=file, skip_bad=True)
     assert found.counts.skipped == 1 and "record 1" in found.skipped[0] and len(found.hits) == len(NEW)
 
 

@@ -36,15 +36,15 @@ def index(
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
-    options = by_vectors.BuildOptions(recall=recall)
     opened = StoredCollection.open(collection)
+    if approximate:
+        by_vectors.check_possible(opened, recall)
     built: list[BuiltIndex] = []
     with lock_folder(collection), ProgressDisplay("checking files") as display:
         opened.verify()
         if approximate:
-            by_vectors.check_possible(opened)
             titles = _encode_titles(opened)
-            built = by_vectors.build(opened, options, titles=titles, progress=display)
+            built = by_vectors.build(opened, recall, titles=titles, progress=display)
         if lexical:
             by_words.build(opened, progress=display)
     names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical

@@ -79,13 +79,13 @@ def _rank(
     inputs: dict[str, list[str]], seen: list[Paper], settings: RecommendSettings, model: str, reading: Reading
 ) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
-    from sciprism.uses.recommending.run import FileReading
     from sciprism.uses.recommending.run import recommend as rank
 
-    files = FileReading(reading.build(), reading.skip_bad)
     try:
         with ProgressDisplay("reading", "papers") as display:
-            return rank(**inputs, seen=seen, settings=settings, model=model, reading=files, progress=display)
+            return rank(
+                **inputs, seen=seen, settings=settings, model=model, skip_bad=reading.skip_bad, progress=display
+            )
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None

@@ -20,7 +20,7 @@ from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError, import_extra
 from sciprism.files import explain_write_errors, sync_folder, write_atomically, write_json
 from sciprism.index.build_record import RECORD_NAME, BuildRecord, IndexChecks, Settings, hash_contents, write_record
-from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, topk, vector_searches
+from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, sample_rows, topk, vector_searches
 from sciprism.index.exact import search as search_exactly
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
@@ -41,7 +41,8 @@ SIZES_SUFFIX = ".sizes.npy"
 ID_BYTES = 8  # bytes of a row's number in a list
 CODE_ROUNDS = 10
 CODE_SAMPLES = 128  # vectors for each of the 256 values of a byte of the code
-PROGRAM_BYTES = 600_000_000  # memory of the program itself and of all buffers but the training sample
+MEMORY = 4_000_000_000  # bytes that a build may take
+PROGRAM_BYTES = 600_000_000  # of the program itself and of all buffers but the training sample
 RESCORE_CODES = 1000  # codes that are read in the time of scoring one candidate exactly
 
 
@@ -85,10 +86,10 @@ class ListsPlan:
     faiss: str
 
 
-def make_plan(collection: StoredCollection, space: str, contents: str, memory: float) -> ListsPlan:
-    """Choose lists, code and sample for a collection. memory: bytes that the build may take."""
+def make_plan(collection: StoredCollection, space: str, contents: str) -> ListsPlan:
+    """Choose lists, code and sample for a collection."""
     dim, rows = collection.manifest.spaces[space].dim, collection.rows
-    fits = int((memory - PROGRAM_BYTES) / (4 * dim))
+    fits = int((MEMORY - PROGRAM_BYTES) / (4 * dim))
     lists = max(1, min(int(2 * rows**0.5), rows // SAMPLES_PER_LIST, fits // MIN_SAMPLES_PER_LIST))
     samples = max(2, min(rows, fits, max(SAMPLES_PER_LIST * lists, 1 << 16)))
     code_parts = next(size for size in range(max(1, dim // DIMENSIONS_PER_BYTE), 0, -1) if dim % size == 0)
@@ -114,7 +115,10 @@ def build_lists(collection: StoredCollection, plan: ListsPlan, draft: Path, path
 
 
 class InvertedLists:
-    """Lists that are mapped, each compared with its checksums when it is first read. Effort: lists read (probes)."""
+    """Lists that are mapped, each compared with its checksums when it is first read. Effort: lists read (probes).
+
+    entry_bytes: of a vector in a list.
+    """
 
     depths = (K + EXTRA_CANDIDATES, 50, 100, 200, 400, 800)
 
@@ -125,10 +129,10 @@ class InvertedLists:
         self._index = read_index(path)
         self._index.use_precomputed_table = -1  # it would take a hundred times the memory of the centroids
         self.efforts = double(1, self._index.nlist)
-        self._entry_bytes = self._index.code_size + ID_BYTES
+        self.entry_bytes = self._index.code_size + ID_BYTES
         self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
         self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
-        self._starts = np.cumsum([0, *self._sizes[:-1]]) * self._entry_bytes
+        self._starts = np.cumsum([0, *self._sizes[:-1]]) * self.entry_bytes
         self._content: Bytes = np.memmap(lists, np.uint8, "r")
         self._map(lists)
 
@@ -144,11 +148,6 @@ class InvertedLists:
         self._index.replace_invlists(mapped, True)
         mapped.this.disown()  # the index frees it
         self._index.ntotal = int(self._sizes.sum())
-
-    @property
-    def settings(self) -> Settings:
-        """Return the number of lists and the bytes of a vector in them."""
-        return {"lists": self._index.nlist, "entry_bytes": self._entry_bytes}
 
     def find(self, queries: Floats, depth: int, effort: int, selector: Any = None) -> Rows:
         """Return the candidates of each query (m, d): rows (m, depth), nearest first, -1 for none."""
@@ -174,7 +173,7 @@ class InvertedLists:
         if self._checks.complete:
             return
         first = self._starts[lists] // BLOCK
-        last = np.maximum(self._starts[lists] + self._sizes[lists] * self._entry_bytes - 1, 0) // BLOCK
+        last = np.maximum(self._starts[lists] + self._sizes[lists] * self.entry_bytes - 1, 0) // BLOCK
         blocks = {
             block for a, b in np.unique(np.stack([first, last], -1).reshape(-1, 2), axis=0) for block in range(a, b + 1)
         }
@@ -231,28 +230,16 @@ def _write_parts(collection: StoredCollection, plan: ListsPlan, draft: Path, pro
         count = sum(rows[shard] for shard in shards)
         if not path.is_file():
             index = read_index(draft / TRAINED_NAME)
-            for vectors in _read_blocks(collection, plan.space, shards):
-                first = added + index.ntotal
-                index.add_with_ids(vectors, np.arange(first, first + len(vectors)))
-                progress(work, "vectors", added + index.ntotal, collection.rows)
+            for matrix in (collection.vectors(plan.space)[shard] for shard in shards):
+                for start in range(0, len(matrix), ADD_ROWS):
+                    first = added + index.ntotal
+                    vectors = normalize_for(matrix.block(start, start + ADD_ROWS), collection.manifest.encoder.distance)
+                    index.add_with_ids(vectors, np.arange(first, first + len(vectors)))
+                    progress(work, "vectors", added + index.ntotal, collection.rows)
             write_index(index, path)
         added += count
         progress(work, "vectors", added, collection.rows)
         yield path
-
-
-def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]) -> Iterator[Floats]:
-    matrices, distance = collection.vectors(space), collection.manifest.encoder.distance
-    block: list[Floats] = []
-    for shard in shards:
-        matrix = matrices[shard]
-        for start in range(0, len(matrix), ADD_ROWS):
-            block.append(normalize_for(matrix.block(start, start + ADD_ROWS), distance))
-            if sum(map(len, block)) >= ADD_ROWS:
-                yield np.concatenate(block)
-                block = []
-    if block:
-        yield np.concatenate(block)
 
 
 def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], object]) -> None:
@@ -304,26 +291,18 @@ class TitleQueries:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Settings with the recall of each group of queries (mean and standard error); reached: all have the wanted one."""
+    """Settings, what they cost, and the mean recall of each group of queries; reached: all have the wanted one."""
 
     effort: int
     depth: int
-    recall: dict[str, tuple[float, float]]
+    cost: float
+    recall: dict[str, float]
     reached: bool
 
     @property
     def lowest(self) -> float:
-        """Return the mean recall of the group that has the lowest."""
-        return min(mean for mean, _ in self.recall.values())
-
-
-def choose_papers(collection: StoredCollection, seed: int) -> Rows:
-    """Return the rows of QUERIES random papers, ascending; of all where there are fewer."""
-    mask = collection.mask()
-    live = None if mask is None else np.flatnonzero(mask)
-    count = min(QUERIES, len(collection))
-    rows: Rows = np.random.default_rng(seed).choice(collection.rows if live is None else live, count, replace=False)
-    return np.sort(rows)
+        """Return the recall of the group that has the lowest."""
+        return min(self.recall.values())
 
 
 def build_queries(collection: StoredCollection, space: str, titles: TitleQueries | None) -> list[QueryGroup]:
@@ -334,7 +313,7 @@ def build_queries(collection: StoredCollection, space: str, titles: TitleQueries
     people search for papers that they do not have, and a paper is easier to find by its title than others are.
     """
     distance = collection.manifest.encoder.distance
-    rows = choose_papers(collection, 0)
+    rows = sample_rows(collection, QUERIES, 0)
     papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
     first = _answer(collection, space, "papers", papers, lambda answers: answers == rows[:, None])
     if titles is not None and len(titles.titles):
@@ -400,23 +379,20 @@ def choose_settings(
     Where none reaches it, return the settings of the highest recall. selector: the rows that may be found. on_tried:
     called with the number of efforts tried.
     """
-    tried: list[tuple[float, Choice]] = []
-    former = -1.0
+    tried, former = list[Choice](), -1.0
 
-    def rank(pair: tuple[float, Choice]) -> tuple[bool, float, float]:
-        cost, choice = pair
-        return not choice.reached, 0.0 if choice.reached else -choice.lowest, cost
+    def rank(choice: Choice) -> tuple[bool, float, float]:
+        return not choice.reached, 0.0 if choice.reached else -choice.lowest, choice.cost
 
     for number, effort in enumerate(index.efforts, 1):
         choices = list(_try_effort(index, groups, effort, wanted, selector))
         on_tried(number)
-        costs = [max(index.cost(group.vectors, choice.depth, effort) for group in groups) for choice in choices]
-        tried += zip(costs, choices, strict=True)
-        cost, best = min(tried, key=rank)
-        if (best.reached and min(costs) >= cost) or choices[-1].lowest <= former:
+        best = min([*tried, *choices], key=rank)
+        tried += choices
+        if (best.reached and min(choice.cost for choice in choices) >= best.cost) or choices[-1].lowest <= former:
             break  # what is missing does not depend on the effort
         former = choices[-1].lowest
-    return min(tried, key=rank)[1]
+    return min(tried, key=rank)
 
 
 def _try_effort(
@@ -425,34 +401,16 @@ def _try_effort(
     """Yield the recall of one effort with each depth: candidates are scored exactly, so the nearest are found."""
     candidates = [index.find(group.vectors, index.depths[-1], effort, selector) for group in groups]
     for depth in index.depths:
-        recall = {}
-        for group, rows in zip(groups, candidates, strict=True):
-            recalls = group.measure(rows[:, :depth])
-            recall[group.name] = (float(recalls.mean()), float(recalls.std() / len(recalls) ** 0.5))
-        reached = all(mean - error >= wanted for mean, error in recall.values())
-        yield Choice(effort, depth, recall, reached)
+        measured = [group.measure(rows[:, :depth]) for group, rows in zip(groups, candidates, strict=True)]
+        reached = all(recall.mean() - recall.std() / len(recall) ** 0.5 >= wanted for recall in measured)
+        recall = {group.name: float(recall.mean()) for group, recall in zip(groups, measured, strict=True)}
+        cost = max(index.cost(group.vectors, depth, effort) for group in groups)
+        yield Choice(effort, depth, cost, recall, reached)
 
 
 EXACT_BELOW_SHARE = 0.1  # share of rows that pass a filter below which exact search is faster, and complete
-DEFAULT_RECALL = 0.95
-DEFAULT_MEMORY_GB = 4.0
-MIN_MEMORY_GB = 1.0
 DRAFT_NAME = "unfinished"
 KIND = "ivf"  # of an index, in its record; former versions had others
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How to build: recall@10 to reach, and the memory (GB) that the build may take."""
-
-    recall: float = DEFAULT_RECALL
-    memory: float = DEFAULT_MEMORY_GB
-
-    def __post_init__(self) -> None:
-        if not 0 < self.recall <= 1:
-            raise InputError(f"recall {self.recall:g} is not a share above 0 and at most 1, such as 0.95")
-        if not self.memory >= MIN_MEMORY_GB:
-            raise InputError(f"memory {self.memory:g} GB is too little; give at least {MIN_MEMORY_GB:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,26 +426,27 @@ class BuiltIndex:
 
 def build(
     collection: StoredCollection,
-    options: BuildOptions | None = None,
+    recall: float = 0.95,
     *,
     titles: Mapping[str, TitleQueries] | None = None,
     progress: Progress = show_nothing,
 ) -> list[BuiltIndex]:
     """Build an index of every space, with settings that reach the recall, and return what was reached.
 
-    titles: space -> titles encoded as queries, to measure with. A former index is in use until the new one replaces
-    it, in one step. An interrupted build of inverted lists is continued.
+    recall: the share of the ten nearest papers that is to be found. titles: space -> titles encoded as queries, to
+    measure with. A former index is in use until the new one replaces it, in one step. An interrupted build goes on.
     """
-    check_possible(collection)
-    options = options or BuildOptions()
+    check_possible(collection, recall)
     titles = titles or {}
     return [
-        _build_space(collection, space, options, titles.get(space), progress) for space in collection.manifest.spaces
+        _build_space(collection, space, recall, titles.get(space), progress) for space in collection.manifest.spaces
     ]
 
 
-def check_possible(collection: StoredCollection) -> None:
-    """Raise InputError for a collection of less than two papers, MissingExtraError where FAISS is not installed."""
+def check_possible(collection: StoredCollection, recall: float) -> None:
+    """Raise InputError for less than two papers or a recall that is no share, MissingExtraError without FAISS."""
+    if not 0 < recall <= 1:
+        raise InputError(f"recall {recall:g} is not a share above 0 and at most 1, such as 0.95")
     import_faiss()
     if len(collection) < 2:
         raise InputError(
@@ -496,27 +455,25 @@ def check_possible(collection: StoredCollection) -> None:
 
 
 def _build_space(
-    collection: StoredCollection, space: str, options: BuildOptions, titles: TitleQueries | None, progress: Progress
+    collection: StoredCollection, space: str, wanted: float, titles: TitleQueries | None, progress: Progress
 ) -> BuiltIndex:
     folder = _index_folder(collection, space)
     draft = folder / DRAFT_NAME
     with explain_write_errors(folder):
         draft.mkdir(parents=True, exist_ok=True)
     path = _name_new(folder)
-    plan = make_plan(collection, space, hash_contents(collection), options.memory * 1e9)
+    plan = make_plan(collection, space, hash_contents(collection))
     build_lists(collection, plan, draft, path, progress)
     index = InvertedLists(path)
     work = f"choosing settings ({space})"
     progress(work)
     groups = build_queries(collection, space, titles)
     selector = _select(collection.mask())
-    choice = choose_settings(
-        index, groups, options.recall, selector, lambda tried: progress(work, "settings", tried, None)
-    )
-    recall = {name: round(mean, 4) for name, (mean, _) in choice.recall.items()}
+    choice = choose_settings(index, groups, wanted, selector, lambda tried: progress(work, "settings", tried, None))
+    recall = {name: round(mean, 4) for name, mean in choice.recall.items()}
     queries = sum(len(group.vectors) for group in groups)
-    settings: Settings = {"kind": KIND, **index.settings, "effort": choice.effort, "depth": choice.depth}
-    settings |= {"recall_wanted": options.recall, "queries": queries}
+    settings: Settings = {"kind": KIND, "lists": index.efforts[-1], "entry_bytes": index.entry_bytes}
+    settings |= {"effort": choice.effort, "depth": choice.depth, "recall_wanted": wanted, "queries": queries}
     settings |= {f"recall@{K} of {name}": mean for name, mean in recall.items()}
     names = sorted(file.name for file in folder.glob(f"{path.stem}.*"))
     sync_folder(folder)
@@ -564,11 +521,7 @@ def _load_index(collection: StoredCollection, space: str) -> tuple[InvertedLists
     checks = IndexChecks(folder, collection, "approximate")
     if checks.settings["kind"] != KIND:
         raise InputError(f"{folder} is an index of an earlier version of sciprism; {checks.remedy}")
-    path = folder / checks.find_name(".faiss")
-    try:
-        index = InvertedLists(path, checks)
-    except DamagedFileError as error:
-        raise DamagedFileError(f"{str(error).removesuffix(f'; {checks.remedy}')}; {checks.remedy}") from None
+    index = InvertedLists(folder / checks.find_name(".faiss"), checks)
     return index, int(checks.settings["effort"]), int(checks.settings["depth"])
 
 

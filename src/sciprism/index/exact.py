@@ -123,6 +123,12 @@ def rescore(queries: Floats, shards: Sequence[Matrix], rows: Rows, k: int, dista
     return scores, best
 
 
+def sample_rows(collection: StoredCollection, size: int, seed: int) -> Rows:
+    """Return the rows of so many random papers, or of all, ascending."""
+    rows = collection.live
+    return rows if len(rows) <= size else np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))
+
+
 def similarity(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np.float64]:
     """Score one query (d,) against vectors (n, d) in double precision -> (n,); more is better."""
     q, x = query.astype(np.float64), vectors.astype(np.float64)

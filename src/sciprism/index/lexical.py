@@ -212,11 +212,6 @@ def join_text(title: str, abstract: str) -> str:
     return f"{title} {abstract}"
 
 
-def read_settings(collection: StoredCollection) -> dict[str, str | int | float]:
-    """Return the settings of the index; InputError where there is none, or it is out of date."""
-    return _open_checks(collection).settings
-
-
 def find_rows(collection: StoredCollection, word: str) -> NDArray[np.bool_]:
     """Mark the rows whose text has a word of the index."""
     index, postings = _load_index(collection)

@@ -15,7 +15,7 @@ import torch
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.index.exact import Distance, normalize_for
+from sciprism.index.exact import Distance, normalize_for, sample_rows
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.search import choose_paper_space
@@ -237,12 +237,6 @@ class SimilarityScale:
             for c in self.curves
         ]
         return {"percentile": round(100 * below / self.pairs, 4), "relations": rows}
-
-
-def sample_rows(stored: StoredCollection, size: int, seed: int) -> Rows:
-    """Return the rows of so many papers of a collection, or of all, ascending."""
-    rows = stored.live
-    return rows if len(rows) <= size else np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))
 
 
 def read_curves(stored: StoredCollection, space: str) -> tuple[list[RelationCurve], bool]:

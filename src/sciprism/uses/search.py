@@ -15,7 +15,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.index.boolean_query import parse_query, select
-from sciprism.index.exact import Distance, topk
+from sciprism.index.exact import Distance, sample_rows, topk
 from sciprism.papers.bibliography_entries import find_doi, find_url
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.languages import count_other_languages
@@ -360,10 +360,10 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, T
 
     An approximate search is measured with them. Raises InputError where no vectors compare with queries.
     """
-    from sciprism.index.approximate import TitleQueries, choose_papers
+    from sciprism.index.approximate import QUERIES, TitleQueries
 
     format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
-    titles = [paper.title for paper in collection.papers(choose_papers(collection, 1)) if paper.title]
+    titles = [paper.title for paper in collection.papers(sample_rows(collection, QUERIES, 1)) if paper.title]
     return {space: TitleQueries(titles, encoder.encode(titles, format=format, role="query"))} if titles else {}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +19,6 @@ from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
 from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source, normalize_words
-from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
@@ -104,16 +102,7 @@ class PaperSource:
             yield PaperBlock(block, encode(block))
 
 
-@dataclass(frozen=True, slots=True)
-class FileReading:
-    """How files are read: the options of readers, whether unusable records are skipped, and the reader's name."""
-
-    options: ReadOptions = field(default_factory=ReadOptions)
-    skip_bad: bool = False
-    reader: str = ""
-
-
-def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") -> list[PaperSource]:
+def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSource]:
     """Return the sources of an input; paths that are no collections are read together.
 
     name: what the input is, for messages. Raises InputError for a path that does not exist.
@@ -132,12 +121,11 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
     files = [path for path in paths if path not in stored]
     sources = [PaperSource(StoredCollection.open(path)) for path in stored]
     if files:
-        read = partial(read_papers, files, reader=reading.reader, options=reading.options)
-        read()  # opens nothing, and names a missing file
+        read_papers(files)  # opens nothing, and names a missing file
         piped = "-" in files
         sources.append(
             PaperSource(
-                read=lambda report: read(skip_bad=reading.skip_bad, report=report),
+                read=lambda report: read_papers(files, skip_bad=skip_bad, report=report),
                 repeatable=not piped and not any(Path(path).is_fifo() for path in files),
                 piped=piped,
             )
@@ -478,7 +466,7 @@ def recommend(
     seen: Sequence[Paper] = (),
     settings: RecommendSettings | None = None,
     model: str | Encoder = "",
-    reading: FileReading | None = None,
+    skip_bad: bool = False,
     progress: Progress = show_nothing,
 ) -> Recommendations:
     """Rank new papers for someone by the papers of their library, with the nearest own papers as the reason.
@@ -486,12 +474,12 @@ def recommend(
     library, new, unwanted: files of papers, folders of collections, or papers; new papers are read once, in blocks,
     so there may be millions. unwanted: papers that are not to be shown, nor others like them. seen: shown before, and
     left out. Papers that the library has, also as a preprint or under another id, are left out and listed. model: of
-    files; by default that of the collections, else the one that ships. InputError where the library has no papers,
-    collections do not compare, or a record cannot be used.
+    files; by default that of the collections, else the one that ships. skip_bad: count records that cannot be used.
+    InputError where the library has no papers, collections do not compare, or a record cannot be used.
     """
     settings = settings or RecommendSettings()
     given = {"library": library, "new": new, "unwanted": unwanted}
-    inputs = {name: open_sources(papers, reading or FileReading(), name) for name, papers in given.items()}
+    inputs = {name: open_sources(papers, skip_bad, name) for name, papers in given.items()}
     piped = [name for name, opened in inputs.items() for source in opened if source.piped]
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
