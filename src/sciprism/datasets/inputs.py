@@ -157,11 +157,13 @@ class MatchInput(PapersInput):
 class TaggingInput(SplitInput):
     """Texts as words, each with a BIO tag: "O", or "B-" (first word of an entity) or "I-" and its type.
 
-    words[i], tags[i]: of row i, same length.
+    words[i], tags[i]: of row i, same length. documents[i]: whose sentence row i is; those of one document are one item
+    of the scores, as they do not vary independently. None: each row is an item.
     """
 
     words: Sequence[tuple[str, ...]]
     tags: Sequence[tuple[str, ...]]
+    documents: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

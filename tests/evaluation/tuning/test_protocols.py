@@ -57,6 +57,16 @@ def test_entities_are_learnt(system, metric):
     assert outcome.details["test"] == 10 and not outcome.details["collapsed"]
 
 
+def test_sentences_of_a_document_are_one_item(system):
+    """They do not vary independently; the score of all is the same."""
+    data = tagged()
+    whole = replace(data, documents=[f"d{row % 3}" for row in range(len(data.ids))])
+    apart, joined = (TagProtocol(tuning=FAST).evaluate(each, system, VIEW) for each in (data, whole))
+    items = joined.item_scores["entity_f1"]
+    assert set(items.ids) == {"d0", "d1", "d2"} and score(joined) == score(apart)
+    assert np.array_equal(items.columns.sum(axis=0), apart.item_scores["entity_f1"].columns.sum(axis=0))
+
+
 def test_words_of_long_texts_count_once_each(system):
     data = tagged(40, longest=60)
     cut = TagProtocol(length=24, stride=8, tuning=FAST).evaluate(data, system, VIEW)

@@ -34,11 +34,12 @@ _BEGINS = {"B": "B", "I": "I", "S": "B", "E": "I"}
 
 
 class TaggedSentence(NamedTuple):
-    """The words of a sentence and the tag of each."""
+    """The words of a sentence and the tag of each, and the document that it is of, if that is known."""
 
     id: str
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    document: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,7 @@ def build_tagging_input(parts: Parts[TaggedSentence], dropped: DropReport, where
         ids=ids,
         words=[sentence.words for sentence in whole],
         tags=[sentence.tags for sentence in whole],
+        documents=[sentence.document or id for sentence, id in zip(whole, ids, strict=True)],
         **rows,
         dropped=dropped,
     )
@@ -240,9 +242,8 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
         else:
             ends.append(end)
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        yield TaggedSentence(
-            f"{record.id}:{number}", tuple(word.text for word in words[start:end]), tuple(tags[start:end])
-        )
+        texts = tuple(word.text for word in words[start:end])
+        yield TaggedSentence(f"{record.id}:{number}", texts, tuple(tags[start:end]), record.id)
 
 
 def split_words(text: str) -> list[Word]:

@@ -216,9 +216,12 @@ class _TagProblem(TuningProblem[TaggingInput]):
         gold = [self.data.tags[row] for row in rows]
         by_entity = self.protocol.metric == "entity_f1"
         count, aggregate = (entity_counts, "f1_micro") if by_entity else (word_counts, "f1_macro")
-        ids = tuple(self.data.ids[row] for row in rows)
-        columns = count(gold, [predicted[row] for row in rows], self.types)
-        return {self.protocol.metric: ItemScores(ids, columns, aggregate, labels=tuple(self.types))}
+        item_of = [(self.data.documents or self.data.ids)[row] for row in rows]
+        items = {item: number for number, item in enumerate(dict.fromkeys(item_of))}
+        columns = np.zeros((len(items), 3 * len(self.types)))
+        counts = count(gold, [predicted[row] for row in rows], self.types)
+        np.add.at(columns, [items[item] for item in item_of], counts)
+        return {self.protocol.metric: ItemScores(tuple(items), columns, aggregate, labels=tuple(self.types))}
 
     def is_uniform(self, predictions: Predictions) -> bool:
         """Tell whether all words get one tag."""

@@ -44,6 +44,7 @@ def test_sentences_of_words_with_tags(tmp_path):
     assert data.tags[1] == ("O", "O", "B-natural-hazard", "I-natural-hazard", "O")
     assert data.tags[2][:3] == ("B-Site", "I-Site", "O")
     assert data.ids[:2] == ["train/a:0", "train/a:1"] and not counted(data)
+    assert data.documents == ["a"] * 9
     assert [len(rows) for rows in (data.train, data.dev, data.test)] == [3, 3, 3]
 
 
