@@ -13,7 +13,7 @@ from multi2spe import ALL_DEV, PAIR, SEEDS, arm
 from study import Study, main
 
 TRIPLETS = {"one": "one-field", "few": "few-fields", "all": "all-fields"}
-FACETS = ("defaults.optimizer.lr=1e-5", "defaults.optimizer.method_lr=1e-4")
+FACETS = tuple(f"defaults.optimizer.{rate}" for rate in ("lr=1e-5", "method_lr=1e-4", "max_grad_norm=0.0"))
 LONGER = ("defaults.steps=300", "defaults.evaluation.every=100", ALL_DEV)
 STUDY = Study(
     paper="multi2spe",

@@ -1,9 +1,9 @@
 """SciMult's models at the size of a laptop: every run and every table of results/scimult, one by one.
 
 Budgets are equal: 228 steps of each model, of which those with a warm-up spend the first 114 on it, from the same
-Vanilla of 114 steps per seed. Each of the two stages of attention experts is an arm too, with its 114 steps alone, since
-the paper compares the second stage with both (Table A5). All are trained with every seed. Run from the repository root, after `sciprism
-prepare open -o SOURCES`:
+Vanilla of 114 steps per seed. Each of the two stages of attention experts is an arm too, with its 114 steps alone,
+since the paper compares the second stage with both (Table A5). All are trained with every seed. Run from the
+repository root, after `sciprism prepare open -o SOURCES`:
 
     python benchmarks/scimult.py SOURCES
 """

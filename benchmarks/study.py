@@ -29,6 +29,7 @@ from sciprism.formats import FORMATS
 from sciprism.reproduce.estimates import read_models, read_runs, write_models
 from sciprism.reproduce.papers import ModelRow, reproductions
 from sciprism.reproduce.run import plan_table, score_table
+from sciprism.training.recipe_file import apply_changes, read_tables
 
 MAX_LENGTH = 128
 RETRIEVER = "all-MiniLM-L6-v2"
@@ -179,9 +180,9 @@ def summarize_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -
 
 
 def digest(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> str:
-    """Return a digest of what an arm is trained by: its recipe and the changes of it."""
-    recipe = recipe_path(study, arm).read_text("utf-8")
-    return hashlib.sha256("\n".join([recipe, *list_changes(study, arm, seed, args)]).encode()).hexdigest()[:16]
+    """Return a digest of what an arm is trained by: the settings of its recipe, changed as it states."""
+    settings = apply_changes(read_tables(recipe_path(study, arm)), list_changes(study, arm, seed, args))
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def backbone_name(args: argparse.Namespace) -> str:
@@ -272,9 +273,10 @@ def list_missing(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.
     missing = []
     for arm, seed in order:
         facts = known.get(f"{arm.key}, seed {seed}")
+        recipe = facts.get("recipe") if facts and not arm.run else None  # the oldest runs have none
         if facts is None and arm.table:
             missing.append((arm, seed))
-        elif facts and not arm.run and facts.get("recipe") != digest(study, arm, seed, args):
+        elif recipe and recipe != digest(study, arm, seed, args):
             raise SystemExit(f"{arm.key}, seed {seed}: {args.output} has a run of another recipe; remove it there")
     return missing
 

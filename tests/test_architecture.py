@@ -54,11 +54,11 @@ FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 7_105,
     "papers": 5_574,
-    "evaluation": 5_299,
+    "evaluation": 5_302,
     "prepare": 4_402,
     "encoders": 4_873,
     "cli": 3_671,
-    "datasets": 4_060,
+    "datasets": 4_062,
     "training": 3_187,
     "store": 1_884,
     "service": 2_480,

@@ -1,6 +1,7 @@
 """Studies: the recipes that their arms are trained by, runs that they share, and the stages behind a model."""
 
 import argparse
+import importlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,16 @@ import prism
 import scirepeval
 import study
 from run_summary import trace_stages
+
+
+@pytest.mark.parametrize("name", ["scimult", "scirepeval", "multi2spe", "multi2spe_fields", "indus", "indus_domain"])
+def test_runs_on_file_are_of_the_recipes_in_the_tree(name):
+    """Else a study that continues trains all of them again."""
+    plan = importlib.import_module(name).STUDY
+    results = Path(__file__).parents[2] / "results" / plan.paper
+    latest, *_ = study.read_commands(results / plan.runs)
+    args = argparse.Namespace(backbone=study.RETRIEVER, change=latest["changes"], output=results)
+    study.list_missing(plan, study.order_runs(plan.arms, plan.seeds), args)
 
 
 @pytest.fixture

@@ -42,14 +42,14 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     else text. Raises InputError with a line for each error.
     """
     path = find_recipe(path)
-    tables = _apply_changes(read_tables(path), changes)
+    tables = apply_changes(read_tables(path), changes)
     try:
         return Recipe.parse(_resolve_paths(tables, path.parent if sources is None else sources))
     except ValidationError as error:
         raise InputError(_format_errors(path, error)) from error
 
 
-def _apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """Return a recipe with `key=value` changes, and its defaults in each stage."""
     of_defaults = [change for change in changes if change.startswith("defaults.")]
     for change in of_defaults:
