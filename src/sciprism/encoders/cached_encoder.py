@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -75,20 +74,12 @@ class CachedEncoder:
 
     def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS) -> Floats:
         """Return one row per item; texts that were encoded before come from the cache."""
-        return self.encode_timed(items, format=format, role=role, fields=fields)[0]
-
-    def encode_timed(
-        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
-    ) -> tuple[Floats, float | None]:
-        """Return the rows and the seconds that encoding took; None where some came from the cache."""
         if isinstance(self.encoder, Ensemble):
-            timed = [member.encode_timed(items, format=format, role=role, fields=fields) for member in self._members]
-            vectors = self.encoder.join_vectors([rows for rows, _ in timed])
-            times = [seconds for _, seconds in timed if seconds is not None]
-            return vectors, sum(times) if len(times) == len(timed) else None
+            parts = [member.encode(items, format=format, role=role, fields=fields) for member in self._members]
+            return self.encoder.join_vectors(parts)
         texts = self.encoder.texts(items, role, fields)
         by_batch = hasattr(self.encoder, "on_batch")  # else progress is counted after each block
-        seconds, encoded, done, total = 0.0, 0, 0, 0
+        done = total = 0
 
         def count(texts: int) -> None:
             nonlocal done
@@ -102,12 +93,9 @@ class CachedEncoder:
             count(0)
 
         def encode(indices: list[int]) -> Floats:
-            nonlocal seconds, encoded
-            start = perf_counter()
             chosen = [items[index] for index in indices]
             vectors = self.encoder.encode(chosen, format=format, role=role, fields=fields)
             count(0 if by_batch else len(indices))
-            seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
             return vectors
 
         name = hashlib.sha256(self.encoder.path(format, role).encode()).hexdigest()[:8]
@@ -119,11 +107,10 @@ class CachedEncoder:
         try:
             if by_batch:
                 watched.on_batch = count
-            vectors = cache.read(cache.find_or_encode(texts, encode, begin))
+            return cache.read(cache.find_or_encode(texts, encode, begin))
         finally:
             if by_batch:
                 watched.on_batch = None
-        return vectors, seconds if encoded == len(set(texts)) else None
 
 
 class VectorCache:

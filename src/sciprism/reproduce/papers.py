@@ -111,8 +111,7 @@ class PaperTable:
     for the caption. groups: keys of `GroupedSuite.groups`. metrics: only these columns, () for all that
     averages count. average: whether each group has one. overall: columns "micro", the mean of all scores, and
     "macro", the mean of the groups' means. published: the paper's rows, with our column names. notes: on
-    these. timed_group: its tasks' search times are shown too; they are in the columns. seconds: row ->
-    published seconds per query.
+    these.
     """
 
     __pydantic_config__ = STRICT
@@ -128,8 +127,6 @@ class PaperTable:
     published: tuple[Published, ...] = ()
     printed_as: str = ""
     notes: tuple[str, ...] = ()
-    timed_group: str = ""
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

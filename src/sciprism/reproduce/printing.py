@@ -19,13 +19,8 @@ METHOD = (
     "degrees of freedom), with paired seeds for two rows of equal numbers. A row of one seed: items alone, not the "
     "sample of training papers."
 )
-TIMES = (
-    "Seconds: encoding (or indexing) the documents, encoding the queries, searching, total per query. "
-    "Cached: vectors came from the cache; empty it (SCIPRISM_CACHE) and remove the result to measure."
-)
 TRAINED_ON = "†"  # mark of columns with data that scored models train on
 OTHER_DATA = "Other data than the paper's: its numbers are not comparable and not shown."
-TIME_PARTS = ("documents", "queries", "search", "per query")
 UNLIMITED_WIDTH = 1_000_000
 
 
@@ -44,8 +39,6 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         yield "After +-: the standard error over seeds. Changes are of the error, 100 - score."
     if filled.table.form == "runs":
         yield "In brackets: the standard deviation over runs; *: more than two from the baseline row."
-    if any(row.times for row in filled.rows):
-        yield TIMES
     yield from _list_data(filled)
     if departures := filled.suite.describe_departures():
         yield departures
@@ -96,7 +89,6 @@ def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
                 "untrained": dict(row.untrained),
                 "against": row.row.against,
                 "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, row.cells, strict=True)},
-                "seconds": dict(row.times),
             }
             for row in filled.rows
         ],
@@ -147,8 +139,6 @@ def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
             if row.row.against
         )
         yield TextTable(f"{title}: {what}", ("", "against", *names), tuple(differences))
-    if any(row.times for row in filled.rows):
-        yield TextTable(f"{title}: seconds", *_build_seconds(filled))
 
 
 def _find_published_columns(filled: FilledTable) -> list[bool]:
@@ -157,22 +147,6 @@ def _find_published_columns(filled: FilledTable) -> list[bool]:
         any(cell.published is not None or cell.gap == "unreadable" for cell in cells)
         for cells in zip(*(row.cells for row in filled.rows), strict=True)
     ]
-
-
-def _build_seconds(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    published = filled.table.seconds if filled.suite.original else {}
-    heads = ("", "search of", *TIME_PARTS, *(["per query (published)"] if published else []))
-    rows = [
-        (
-            row.row.name,
-            task,
-            *(f"{s:.4g}" if isinstance(s := seconds[part], float) else str(s) for part in TIME_PARTS),
-            *([f"{published[row.row.name]:g}" if row.row.name in published else ""] if published else []),
-        )
-        for row in filled.rows
-        for task, seconds in row.times.items()
-    ]
-    return heads, tuple(rows)
 
 
 def _format_cell(cell: TableCell, form: TableForm) -> str:

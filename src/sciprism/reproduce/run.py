@@ -198,21 +198,18 @@ class TableCell:
 
 
 SystemNames = Mapping[str, Sequence[str]]  # task -> the names of a row's systems there, one per seed
-SearchTimes = Mapping[str, Mapping[str, Any]]  # task -> the seconds of its search, by part, from a result's details
 
 
 @dataclass(frozen=True, slots=True)
 class FilledRow:
     """A row with its numbers, one cell for each column.
 
-    models: the names of its systems. times: of its searches. untrained: the systems whose model is the start of its
-    training -> the stage.
+    models: the names of its systems. untrained: the systems whose model is the start of its training -> the stage.
     """
 
     row: ModelRow
     models: tuple[str, ...]
     cells: tuple[TableCell, ...]
-    times: SearchTimes
     untrained: Mapping[str, str]
 
 
@@ -378,8 +375,7 @@ def score_table(
 def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
     """Fill a table from the results in a folder: no model is loaded, nothing is scored.
 
-    The folder's models.json says which systems are in which row; InputError if it has none of the table. Seconds of
-    search are not filled: those on file may have been measured beside other work.
+    The folder's models.json says which systems are in which row; InputError if it has none of the table.
     """
     recorded = read_models(folder)
     present = [row.model for row in paper.table(name).rows if recorded.get(row.key)]
@@ -397,8 +393,7 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
             systems[task] = [folder.removesuffix(f"--as-{row.encoded_format}") for folder in scored]
         return systems
 
-    filled = fill_table(plan, results, list_systems)
-    return replace(filled, rows=tuple(replace(row, times={}) for row in filled.rows))
+    return fill_table(plan, results, list_systems)
 
 
 def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
@@ -426,20 +421,8 @@ def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow],
         models = tuple(dict.fromkeys(chain.from_iterable(systems[row.name].values())))
         stages = {name: find_untrained_stage(scores.folder, folder_name(name, row.encoded_format)) for name in models}
         untrained = {name: stage for name, stage in stages.items() if stage}
-        rows.append(FilledRow(row, models, cells, _collect_times(plan, row, systems[row.name], scores), untrained))
+        rows.append(FilledRow(row, models, cells, untrained))
     return FilledTable(plan.table, plan.suite, plan.columns, tuple(rows))
-
-
-def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: SuiteScores) -> SearchTimes:
-    """Return a row's search times: of its first model without cached vectors, else of the first."""
-    tasks, seconds = plan.suite.tasks_by_name(), {}
-    for task in plan.suite.groups.get(plan.table.timed_group, ()):
-        names = [folder_name(name, row.encoded_format) for name in systems.get(task, ())]
-        details = [run.result.details for name in names if (run := results.run(name, tasks[task]))]
-        times = [detail["seconds"] for detail in details if "seconds" in detail]
-        if times:
-            seconds[task] = next((one for one in times if isinstance(one["per query"], float)), times[0])
-    return seconds
 
 
 def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperTable, scores: SuiteScores) -> TableCell:

@@ -11,7 +11,6 @@ from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
-from sciprism.evaluation.systems import BM25System
 from sciprism.evaluation.task import EvaluationContext
 
 VIEW = EvaluationContext(format="proximity")
@@ -133,22 +132,3 @@ def test_unknown_metrics_are_refused_when_declared(kind):
         kind(metrics=("ndgc@10",))
     with pytest.raises(InputError, match="no metric"):
         kind(metrics=())
-
-
-def test_a_retrieval_tells_its_seconds_which_are_no_metric(tmp_path):
-    data = RetrievalInput(
-        query_ids=["q"],
-        queries=["0 0"],
-        document_ids=["a", "b"],
-        documents=["1 0", "2 0"],
-        judged=[rows(0)],
-        grades=[rows(1)],
-    )
-    system = build_system(tmp_path)
-    first = RetrieveProtocol(metrics=("mrr",)).evaluate(data, system, VIEW)
-    again = RetrieveProtocol(metrics=("mrr",)).evaluate(data, system, VIEW)
-    assert list(first.item_scores) == ["mrr"]
-    assert all(isinstance(time, float) for time in first.details["seconds"].values())
-    assert again.details["seconds"]["per query"] == again.details["seconds"]["documents"] == "cached"
-    bm25 = RetrieveProtocol(metrics=("mrr",)).evaluate(data, BM25System(), VIEW)
-    assert bm25.details["seconds"]["queries"] == 0.0 and bm25.details["seconds"]["per query"] > 0

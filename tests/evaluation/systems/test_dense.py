@@ -171,27 +171,6 @@ def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["checks", "keys", "lock", "vectors"]
 
 
-def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):
-    system = DenseSystem(Counting(), tmp_path)
-    some, asked = papers("1 2", "3 4", "1 2"), queries("0 0")
-    system.top(asked, some, 1, "encoder", None)
-    search_times = system.search_times
-    assert search_times.documents > 0 and search_times.queries > 0 and search_times.search > 0
-    told = search_times.to_json(4)
-    assert told["per query"] == pytest.approx(
-        sum(told[part] for part in ("documents", "queries", "search")) / 4, abs=2e-6
-    )
-    system.top(queries("0 0", "7 7"), papers("1 2", "5 6"), 1, "encoder", None)  # half of each is known
-    assert (
-        system.search_times.documents is None and system.search_times.queries is None and system.search_times.search > 0
-    )
-    told = system.search_times.to_json(2)
-    assert told["documents"] == told["queries"] == told["per query"] == "cached" and told["search"] > 0
-    system.top(queries("8 8"), papers("9 9"), 1, "encoder", None)
-    told = [system.search_times.to_json(count)["per query"] for count in (0, 1)]
-    assert told[0] == "cached" and told[1] > 0
-
-
 def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, monkeypatch):
     members = [perturb_weights(build_encoder(tiny_model, name)) for name in ("control-codes", "adapters")]
     both = Ensemble(members)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +76,7 @@ class RetrieveProtocol:
     """Rank all documents for every query, to the depth that the metrics need.
 
     The data decide whether a query is among its own documents (`RetrievalInput.excluded`); in SciMult it is.
-    A query without a result or without a relevant document counts 0. The details hold the seconds of
-    encoding, of search, and of both per query.
+    A query without a result or without a relevant document counts 0.
     """
 
     metrics: tuple[str, ...] = ("ndcg@10",)
@@ -112,8 +110,5 @@ class RetrieveProtocol:
                 dict(zip((names[row] for row in data.judged[i]), data.grades[i].tolist(), strict=True)) for i in scored
             ),
         )
-        counts = {"queries": len(scored), "documents": len(names), "depth": k}
-        details: dict[str, Any] = {**counts, "distance": self.distance}
-        if times := getattr(system, "search_times", None):
-            details["seconds"] = times.to_json(len(scored))
+        details = {"queries": len(scored), "documents": len(names), "depth": k, "distance": self.distance}
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -57,28 +56,6 @@ class EncodingInput:
     def texts(self) -> list[str]:
         """Return the text of each item: a paper's fields (title, abstract), joined by a space."""
         return [_TEMPLATE.text(item, self.role, self.fields) for item in self.items]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTimes:
-    """The seconds of one search: encoding or indexing documents and queries, and searching.
-
-    None: some of it was cached, so a time would mean nothing.
-    """
-
-    documents: float | None
-    queries: float | None
-    search: float = 0.0
-
-    def to_json(self, count: int) -> dict[str, float | str]:
-        """Return the times of `count` queries as JSON values, "cached" for those that are not known.
-
-        Per query: the sum divided by the number of queries (INDUS, Table 8).
-        """
-        times: dict[str, float | None] = asdict(self)
-        known = [time for time in times.values() if time is not None]
-        times["per query"] = sum(known) / count if count and len(known) == len(times) else None
-        return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
 
 
 class TemplateEncoder:
@@ -151,12 +128,10 @@ class System(Protocol):
 class RankingSystem(System):
     """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`.
 
-    floor: documents with this score or a lower one are not in a ranking. search_times: of the last `top`, None where
-    it is not timed.
+    floor: documents with this score or a lower one are not in a ranking.
     """
 
     floor: float = -np.inf
-    search_times: SearchTimes | None = None
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterable[Floats]:
         """Yield the scores of all documents for each query, (n,); higher is better."""
@@ -172,11 +147,9 @@ class RankingSystem(System):
         self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
-        rankings = self.rank(queries, documents)
-        began = perf_counter()
         best = np.full((len(queries.items), k), -np.inf, np.float32)
         rows = np.full(best.shape, -1, np.int64)
-        for i, ranking in enumerate(rankings):
+        for i, ranking in enumerate(self.rank(queries, documents)):
             scores = np.array(ranking, np.result_type(ranking, np.float32))
             if excluded is not None:
                 scores[excluded[i]] = -np.inf
@@ -184,8 +157,6 @@ class RankingSystem(System):
             candidates = np.flatnonzero((scores >= least) & (scores > self.floor))
             best_rows = candidates[np.argsort(-scores[candidates], kind="stable")][:k]
             best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
-        if self.search_times is not None:
-            self.search_times = replace(self.search_times, search=perf_counter() - began)
         return best, rows
 
 
@@ -223,11 +194,7 @@ class BM25System(RankingSystem):
 
         Document frequencies and lengths are those of all documents.
         """
-        stored, began = set(self._indexes), perf_counter()
-        index = self._index(documents)
-        seconds = perf_counter() - began if stored != set(self._indexes) else None
-        self.search_times = SearchTimes(documents=seconds, queries=0.0)
-        return map(index, queries.texts())
+        return map(self._index(documents), queries.texts())
 
     def _index(self, documents: EncodingInput) -> Callable[[str], Floats]:
         texts = documents.texts()
@@ -307,12 +274,10 @@ MAX_DOCUMENTS = 1 << 14  # maximum number of documents per query: more would not
 class VectorSystem(System):
     """Score by vectors: a subclass has a `name`, a `fingerprint` and the method `encode`.
 
-    distance: how the vectors are compared, where the task leaves it to the system. search_times: of the last `top`,
-    None where it is not timed.
+    distance: how the vectors are compared, where the task leaves it to the system.
     """
 
     distance: str = "cosine"
-    search_times: SearchTimes | None = None
 
     def encode_both(self, queries: EncodingInput, documents: EncodingInput) -> tuple[Floats, Floats]:
         """Return the vectors of queries and documents."""
@@ -331,12 +296,7 @@ class VectorSystem(System):
         """Search all documents exactly; a query's ranking has none of its excluded rows."""
         if k > MAX_DOCUMENTS:
             raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
-        left, right = self.encode_both(queries, documents)
-        began = perf_counter()
-        best = self.search(left, right, k, distance, excluded)
-        if self.search_times is not None:
-            self.search_times = replace(self.search_times, search=perf_counter() - began)
-        return best
+        return self.search(*self.encode_both(queries, documents), k, distance, excluded)
 
     def search(
         self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Excluded
@@ -362,8 +322,7 @@ class VectorSystem(System):
 class DenseSystem(VectorSystem):
     """Score by the vectors of an encoder, which a cache folder stores across tasks and runs.
 
-    Its name is the model's or its folder's, with the options of loading (pooling, length, precision). Encoding is
-    timed where no vector came from the cache.
+    Its name is the model's or its folder's, with the options of loading (pooling, length, precision).
     """
 
     def __init__(self, encoder: EncoderProtocol, cache: Path | None = None) -> None:
@@ -388,28 +347,21 @@ class DenseSystem(VectorSystem):
 
     def encode(self, texts: EncodingInput) -> Floats:
         """Return one row per item; texts seen before come from the cache."""
-        return self._timed(texts)[0]
+        return self._cached.encode(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
 
     def encode_both(self, queries: EncodingInput, documents: EncodingInput) -> tuple[Floats, Floats]:
-        """Return the vectors of queries and documents, and time them. InputError for different spaces."""
+        """Return the vectors of queries and documents. InputError for different spaces."""
         spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
         if len(set(spaces)) > 1:
             raise InputError(
                 f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
                 f"{documents.role} are in different spaces ({', '.join(spaces)}) and cannot be compared"
             )
-        left, query_seconds = self._timed(queries)
-        right, document_seconds = self._timed(documents)
-        self.search_times = SearchTimes(documents=document_seconds, queries=query_seconds)
-        return left, right
+        return super().encode_both(queries, documents)
 
     def watch(self, progress: Progress) -> None:
         """Show from now on how many texts are encoded."""
         self._cached.watch(progress)
-
-    def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
-        """Return the vectors, and the seconds of encoding if none came from the cache."""
-        return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
 
 
 def _shared_mask(excluded: Excluded, count: int) -> tuple[NDArray[np.bool_] | None, int]:
