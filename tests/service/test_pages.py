@@ -21,7 +21,7 @@ from build_service import start, wait_until_ready
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
-from sciprism.service import desks, maps, tag_reviews
+from sciprism.service import desks, pages, tag_reviews
 from sciprism.service.batching import SharedEncoder
 from sciprism.service.limits import POLICY
 from sciprism.store import StoredCollection, embed
@@ -257,12 +257,12 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
         return drawn.append(1) or "map"
 
     drawn = []
-    monkeypatch.setattr(maps, "draw_map", draw)
-    monkeypatch.setattr(maps, "write_parquet", lambda *_: None)
-    monkeypatch.setattr(maps, "write_page", lambda _, __, path, **names: path.write_text(f"{sorted(names.items())}"))
+    monkeypatch.setattr(pages, "draw_map", draw)
+    monkeypatch.setattr(pages, "write_parquet", lambda *_: None)
+    monkeypatch.setattr(pages, "write_page", lambda _, __, path, **names: path.write_text(f"{sorted(names.items())}"))
     page = read(client, "/library/six/map", 202)
     assert "being drawn" in page and "data-pending" in page and "refresh" not in page
-    while client.app.state.maps.progress:
+    while client.get("/library/six/map", headers=PAGE).status_code == 202:
         time.sleep(0.01)
     for _ in range(2):
         assert read(client, "/library/six/map") == "[('address', '/library/six'), ('title', 'six')]"

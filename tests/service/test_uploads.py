@@ -136,9 +136,9 @@ def test_a_vocabulary_leads_to_nothing_else(client, place, listener, name, text,
 
 def wait_for_failure(client: TestClient, id: str) -> str:
     state = client.app.state.service
-    while id in state.background.progress:
+    item = state.workspace.find("ada", id)
+    while not (described := state.background.describe(item))["error"]:
         time.sleep(0.01)
-    described = state.background.describe(state.workspace.find("ada", id), "result")
     assert described["ready"] is False and not [*state.workspace.folder.rglob(".result*")]
     return described["error"]
 

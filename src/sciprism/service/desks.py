@@ -18,8 +18,7 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import format_ris
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
-from sciprism.service.library_pages import Library
-from sciprism.service.pages import Form, render
+from sciprism.service.pages import Form, Library, render
 from sciprism.service.responses import text_file
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import REVIEW, describe_items, find_item, find_workspace
@@ -116,7 +115,7 @@ OpenedDesk = Annotated[Desk, Depends(_open_desk)]
 @router.get("")
 def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the reviews of a collection, and offer a new one."""
-    items = describe_items(request, KIND, DECISIONS, name)
+    items = describe_items(request, KIND, name)
     return render(request, "reviews.html", **library, items=items, most=MAX_RECORDS)
 
 

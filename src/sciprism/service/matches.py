@@ -113,7 +113,7 @@ OpenedAssignment = Annotated[FinishedAssignment, Depends(_open_assignment)]
 @router.get("/matching")
 def matches_page(request: Request) -> Response:
     """List the caller's matches, and offer a new one."""
-    return render(request, "matches.html", items=describe_items(request, KIND, RESULT))
+    return render(request, "matches.html", items=describe_items(request, KIND))
 
 
 @router.post("/workspace/matches")
@@ -142,7 +142,7 @@ def match_page(
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
     """Show an assignment, or the reviewers of one submission, each with the reason and what is stated of the pair."""
-    described = request.app.state.service.background.describe(item, RESULT)
+    described = request.app.state.service.background.describe(item)
     finished = _open_assignment(item)  # after what is done on it: a page of the former one loads again
     stated = _read_stated(item, finished)
     count = len(finished.submissions)
@@ -188,9 +188,7 @@ def _read_stated(item: WorkspaceItem, finished: FinishedAssignment) -> dict[tupl
 @router.post("/matching/{id}/solve")
 def solve_again(request: Request, item: FoundMatch, form: Form) -> Response:
     """Solve a match again with what is stated now. stay: of the form, move as few other pairs as possible."""
-    background = request.app.state.service.background
-    if item.id not in background.progress:
-        background.start(item, stay="stay" in form)
+    request.app.state.service.background.start(item, stay="stay" in form)
     return RedirectResponse(request.url.path.removesuffix("/solve"), 303)
 
 

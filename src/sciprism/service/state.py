@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -45,6 +47,8 @@ class ServiceState:
         self.background = Background()
         place = settings.workspace
         self.workspace = Workspace(place, quota=settings.quota, expiry=settings.expiry) if place else None
+        self._temporary = TemporaryDirectory(prefix="sciprism-")  # of maps, where there is no workspace
+        self.maps = (place or Path(self._temporary.name)) / "maps"
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._turns = Turns(SHARE)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -23,8 +23,7 @@ from sciprism.papers import ReadReport, read_labels
 from sciprism.papers.records import Paper
 from sciprism.progress import show_each
 from sciprism.service.collections import UnknownNameError
-from sciprism.service.library_pages import Library
-from sciprism.service.pages import Form, render
+from sciprism.service.pages import Form, Library, render
 from sciprism.service.papers import Conditions, TextFile
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response, text_file
@@ -113,7 +112,7 @@ def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the tag reviews of a collection, and offer a new one."""
     state: ServiceState = request.app.state.service
     facts: dict[str, Any] = {"taggers": [tagger.name for tagger in state.taggers], "suffixes": SUFFIXES}
-    return render(request, "tags.html", **library, **facts, items=describe_items(request, KIND, REPORT, name))
+    return render(request, "tags.html", **library, **facts, items=describe_items(request, KIND, name))
 
 
 @router.post("/workspace/tag-reviews")

@@ -19,14 +19,13 @@ from sciprism.service.collections import UnknownNameError
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.state import ServiceState
-from sciprism.service.workspace import COLLECTION, FAILURE, REPORT, UPLOAD, Workspace, WorkspaceItem, read_document
+from sciprism.service.workspace import COLLECTION, REPORT, UPLOAD, Workspace, WorkspaceItem, read_document
 from sciprism.store import CollectionLayout, StoredCollection, embed
 
 router = APIRouter(prefix="/workspace/collections", tags=["workspace"])
 MAX_PAPERS = 100_000
 SUFFIXES = (".bib", ".ris", ".nbib", ".enw", ".csv", ".tsv", ".xlsx", ".ods", ".json", ".jsonl", ".xml", ".txt")
 REVIEW = "review.json"
-WAITING: dict[str, Any] = {"state": "waiting", "papers": 0, "done": 0}
 SHARD = 512  # papers that an interruption loses at most
 MAX_REASONS = 20
 
@@ -73,11 +72,17 @@ def find_item(request: Request, id: str, kind: str, collection: str = "") -> Wor
     return item
 
 
-def describe_items(request: Request, kind: str, result: str, collection: str = "") -> list[dict[str, Any]]:
-    """Return the items of the caller, as `find_item`, each with its state and the day of its expiry."""
-    (workspace, owner), background = find_workspace(request), request.app.state.service.background
+def describe_item(request: Request, item: WorkspaceItem) -> dict[str, Any]:
+    """Return an item with its state, and when it expires."""
+    described: dict[str, Any] = request.app.state.service.background.describe(item)
+    return described | {"expires": find_workspace(request)[0].expires(item)}
+
+
+def describe_items(request: Request, kind: str, collection: str = "") -> list[dict[str, Any]]:
+    """Return the items of the caller, as `find_item`, the newest first, each as `describe_item`."""
+    workspace, owner = find_workspace(request)
     return [
-        background.describe(item, result) | {"expires": workspace.expires(item)[:10]}
+        describe_item(request, item)
         for item in workspace.list_items(owner, kind)
         if read_document(item.folder / REVIEW).get("collection", "") == collection
     ]
@@ -89,23 +94,6 @@ def start_work(request: Request, kind: str, name: str, files: dict[str, bytes]) 
     item = workspace.create(owner, kind, name, files)
     request.app.state.service.background.start(item)
     return item
-
-
-def describe_upload(request: Request, item: WorkspaceItem) -> dict[str, Any]:
-    """Return an upload's state: waiting, embedding, ready or failed, its counts, and when it expires."""
-    state: ServiceState = request.app.state.service
-    progress = state.background.progress.get(item.id, {})  # looked up before the files that end it
-    facts = item.to_json() | {"expires": find_workspace(request)[0].expires(item)}
-    for file, word in ((REPORT, "ready"), (FAILURE, "failed")):
-        if document := read_document(item.folder / file):
-            return facts | {"state": word} | document
-    return facts | WAITING | progress
-
-
-def describe_uploads(request: Request) -> list[dict[str, Any]]:
-    """Return the caller's uploads, the newest first."""
-    workspace, owner = find_workspace(request)
-    return [describe_upload(request, item) for item in workspace.list_items(owner, UPLOAD)]
 
 
 @router.post("", status_code=202)
@@ -124,20 +112,20 @@ async def upload(
     SealedFile(Path(filename)).check(content)
     state: ServiceState = request.app.state.service
     item = await state.run(start_work, request, UPLOAD, name or filename, {f"papers{suffix}": content})
-    return json_response({"schema": "sciprism.upload/1", **describe_upload(request, item)}, status=202)
+    return json_response({"schema": "sciprism.upload/1", **describe_item(request, item)}, status=202)
 
 
 @router.get("")
 def list_uploads(request: Request) -> dict[str, Any]:
     """List your collections."""
-    return {"schema": "sciprism.uploads/1", "collections": describe_uploads(request)}
+    return {"schema": "sciprism.uploads/1", "collections": describe_items(request, UPLOAD)}
 
 
 @router.get("/{id}")
 def get_upload(request: Request, id: str) -> dict[str, Any]:
     """Say how far an upload is, and what was skipped of it."""
     workspace, owner = find_workspace(request)
-    return {"schema": "sciprism.upload/1", **describe_upload(request, workspace.find(owner, id))}
+    return {"schema": "sciprism.upload/1", **describe_item(request, workspace.find(owner, id))}
 
 
 @router.delete("/{id}", status_code=204)

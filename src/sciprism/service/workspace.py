@@ -167,6 +167,7 @@ def _remove(folder: Path) -> None:
 
 
 FAILURE, REPORT = "failure.json", "report.json"
+WAITING: dict[str, Any] = {"state": "waiting", "doing": "", "papers": 0, "done": 0}
 UPLOAD, COLLECTION = "upload", "collection"
 OPEN = 64  # uploads that are held open
 FULL_DISK = "the disk of the service is full: delete what you do not need, or tell whoever runs it; then try again"
@@ -181,7 +182,7 @@ class Background:
     """Works on items, of each owner on one at a time.
 
     kinds: kind of item -> what is there when the work is done, and the work. progress: what is shown of each item that
-    waits or is worked on.
+    waits, is worked on, or failed.
     """
 
     kinds: dict[str, tuple[str, Callable[..., None]]] = field(default_factory=dict)
@@ -189,12 +190,15 @@ class Background:
     _closed: bool = False
     _queues: dict[str, ThreadPoolExecutor] = field(default_factory=dict)  # an owner -> one thread
 
-    def start(self, item: WorkspaceItem, **options: Any) -> None:
-        """Work on an item when those of its owner before it are done."""
-        (item.folder / FAILURE).unlink(missing_ok=True)
-        self.progress[item.id] = {}
-        queue = self._queues.setdefault(item.folder.parent.name, ThreadPoolExecutor(1, "background"))
-        queue.submit(self._run, item, options)
+    def start(self, item: WorkspaceItem, queue: str = "", **options: Any) -> dict[str, Any]:
+        """Work on an item when those before it are done, of its owner or a queue; return what is shown of it."""
+        shown = self.progress.get(item.id, {"error": ""})
+        if "error" in shown:  # it neither waits nor is worked on
+            (item.folder / FAILURE).unlink(missing_ok=True)
+            shown = self.progress[item.id] = WAITING | {"doing": "waiting"}
+            name = queue or item.folder.parent.name
+            self._queues.setdefault(name, ThreadPoolExecutor(1, "background")).submit(self._run, item, options)
+        return shown
 
     def resume(self, items: Iterable[WorkspaceItem]) -> None:
         """Work on the items that have neither a result nor a failure: a stop interrupted them."""
@@ -203,12 +207,13 @@ class Background:
             if not any((item.folder / name).exists() for name in (result, FAILURE)):
                 self.start(item)
 
-    def describe(self, item: WorkspaceItem, result: str) -> dict[str, Any]:
-        """Return an item with what is done on it now, "" for nothing; whether its result is there; why it failed."""
-        progress = self.progress.get(item.id)  # looked up before the files that end it
-        doing = "" if progress is None else "waiting"
-        facts = {"doing": doing, "ready": (item.folder / result).exists(), "error": ""}
-        return item.to_json() | facts | (progress or {}) | read_document(item.folder / FAILURE)
+    def describe(self, item: WorkspaceItem) -> dict[str, Any]:
+        """Return an item with its state, what is done on it now, whether its result is there, and why it failed."""
+        progress = self.progress.get(item.id, {})  # looked up before the files that end it
+        result, failure = self.kinds.get(item.kind, (RECORD, None))[0], read_document(item.folder / FAILURE)
+        ready = (item.folder / result).exists()
+        state = {"state": "failed" if failure else "ready" if ready else "waiting", "ready": ready, "error": ""}
+        return item.to_json() | WAITING | state | read_document(item.folder / REPORT) | failure | progress
 
     def check(self, item: WorkspaceItem) -> None:
         """Raise StoppedError where the work on an item is to end."""
@@ -238,9 +243,11 @@ class Background:
                 reason = str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
                 reason = FULL_DISK if isinstance(error, OSError) and error.errno in FULL else reason
                 facts = {"error": item.hide_path(reason)}
-                self.progress[item.id] = {"state": "failed", "doing": ""} | facts
-                write_json(item.folder / FAILURE, facts)  # if the disk is full, the progress says it until a restart
-        self.progress.pop(item.id, None)
+                self.progress[item.id] = WAITING | {"state": "failed"} | facts
+                with suppress(OSError):  # if the disk is full, the progress says it until a restart
+                    write_json(item.folder / FAILURE, facts)
+                return
+        del self.progress[item.id]
 
 
 def read_document(path: Path) -> dict[str, Any]:
