@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,24 +49,17 @@ _REMEDY = "delete the folder, and embed the part again"
 
 
 class PartRecord(StoredRecord):
-    """Which part a folder holds, and of which input: how it is read, and of each file name, size and last change."""
+    """Which part a folder holds, and of which input: how it is read; of each file its place, size and last change."""
 
     part: int
     parts: int
-    reading: dict[str, str]
-    files: list[tuple[str, int, str]]
+    input: dict[str, str]
 
-    def find_differences(self, other: PartRecord) -> Iterator[str]:
-        """Yield what the input of another part has different."""
-        if self.parts != other.parts:
-            yield f"{self.parts} parts, not {other.parts}"
-        for name, value in self.reading.items():
-            if value != other.reading[name]:
-                yield f"{name} {value!r}, not {other.reading[name]!r}"
-        for mine, theirs in zip_longest(self.files, other.files):
-            if mine != theirs:
-                yield f"{(mine or theirs)[0]} is not the same file, or has another place among them"
-                break
+    def find_difference(self, other: PartRecord) -> str:
+        """Return the first thing that the input of another part has different, "" where nothing is."""
+        mine, theirs = ({"parts": str(record.parts)} | record.input for record in (self, other))
+        differences = (name for name in mine | theirs if mine.get(name) != theirs.get(name))
+        return next((f"{name} {mine.get(name)!r}, not {theirs.get(name)!r}" for name in differences), "")
 
 
 def begin_part(source: EmbedInput, folder: Path) -> None:
@@ -77,35 +69,25 @@ def begin_part(source: EmbedInput, folder: Path) -> None:
     """
     part, options = source.part, source.options
     assert part is not None
-    files = [
-        (file.full_name, file.path) for file in list_paper_files(source.paths, reader=source.reader, options=options)
-    ]
+    read = {"reader": source.reader, "missing_abstract": source.missing_abstract, "columns": dict(options.columns)}
+    read |= {name: getattr(options, name) for name in ("encoding", "id_prefix", "ids_per_file")}
+    given = {name: str(value) for name, value in read.items()}
+    listed = list_paper_files(source.paths, reader=source.reader, options=options)
+    files = [(file.full_name, file.path) for file in listed]
     files += [(f"--abstracts {name}", find_file(name)) for name in source.abstracts]
-    for name, path in files:
+    for number, (name, path) in enumerate(files, 1):
         if not path.is_file():
             raise InputError(f"{name} can be read only once, so it cannot be divided into parts; name a file")
-    record = PartRecord(
-        part=part.number,
-        parts=part.count,
-        reading={
-            "reader": source.reader,
-            "columns": str(dict(options.columns)),
-            "encoding": options.encoding,
-            "id_prefix": options.id_prefix,
-            "ids_per_file": str(options.ids_per_file),
-            "missing_abstract": source.missing_abstract,
-        },
-        files=[(name, file_size(path), find_stamp(path)) for name, path in files],
-    )
+        given[name] = f"file {number}, {file_size(path)} bytes, {find_stamp(path)}"
+    record = PartRecord(part=part.number, parts=part.count, input=given)
     begun = PartRecord.load(folder / PART_NAME, _REMEDY)
     if begun is None:
         if is_collection(folder):
             raise InputError(f"{folder} is a collection and no part; name a new folder for part {part}")
         record.store(folder / PART_NAME)
     elif begun != record:
-        other = [f"part {begun.part}, not {part.number}"] if begun.part != part.number else []
-        differences = "; ".join([*other, *begun.find_differences(record)])
-        raise InputError(f"{folder} was begun with {differences}; repeat its first command, or name a new folder")
+        difference = begun.find_difference(record) or f"part {begun.part}, not {part.number}"
+        raise InputError(f"{folder} was begun with {difference}; repeat its first command, or name a new folder")
 
 
 def embed_part(
@@ -178,32 +160,29 @@ def merge(
 
 def _open_parts(folders: Iterable[Path]) -> list[StoredCollection]:
     """Return the collections of all parts in their order. Raises InputError unless all are whole and fit together."""
-    found = {path: PartRecord.load(path / PART_NAME, _REMEDY) for folder in folders for path in _find_parts(folder)}
-    records = {path: record for path, record in found.items() if record is not None}
-    (first_path, first), *_ = records.items()
+    found = [(path, PartRecord.load(path / PART_NAME, _REMEDY)) for folder in folders for path in _find_parts(folder)]
+    (first_path, first), *_ = records = [(path, record) for path, record in found if record is not None]
     parts: dict[int, StoredCollection] = {}
-    for path, record in records.items():
+    for path, record in records:
         again = f"embed it again with --part {record.part}/{record.parts}"
-        if differences := "; ".join(first.find_differences(record)):
-            raise InputError(f"{first_path} is of {differences} as {path} is; all parts need one input: {again}")
+        if difference := first.find_difference(record):
+            raise InputError(f"{first_path} is of {difference} as {path} is; all parts need one input: {again}")
         if not is_collection(path) or read_manifest(path).input is None:
             raise InputError(f"{path} is not finished; {again}, and it continues")
         if record.part in parts:
             raise InputError(f"{parts[record.part].folder} and {path} are both part {record.part}; name one of them")
-        parts[record.part] = StoredCollection.open(path)
-    if missing := [number for number in range(1, first.parts + 1) if number not in parts]:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise InputError(f"part {missing[0]}/{first.parts}{more} is missing: embed it with --part, and merge again")
-    one = _describe_vectors(parts[1].manifest)
-    for stored in parts.values():
-        for name, value in _describe_vectors(stored.manifest).items():
-            if value != one[name]:
-                raise InputError(
-                    f"{parts[1].folder} has the {name} {one[name]}, {stored.folder} {value}; delete one, and embed "
-                    "that part again as the others, with --model, --precision, --dtype and --formats"
-                )
+        stored = parts[record.part] = StoredCollection.open(path)
+        one, here = (_describe_vectors(part.manifest) for part in (parts[first.part], stored))
+        if name := next((name for name in one if one[name] != here[name]), ""):
+            raise InputError(
+                f"{first_path} has the {name} {one[name]}, {path} {here[name]}; delete one, and embed that part again "
+                "as the others, with --model, --precision, --dtype and --formats"
+            )
         if stored.manifest.superseded or stored.manifest.row_files:
-            raise InputError(f"{stored.folder} was changed after its part was embedded; delete it, and embed it again")
+            raise InputError(f"{path} was changed after its part was embedded; delete it, and embed it again")
+    if missing := {*range(1, first.parts + 1)} - parts.keys():
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise InputError(f"part {min(missing)}/{first.parts}{more} is missing: embed it with --part, and merge again")
     return [parts[number] for number in sorted(parts)]
 
 
