@@ -10,10 +10,9 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from sciprism.service.app import build_app
-from sciprism.service.collections import ServedCollections
 from sciprism.service.responses import Refusal, error_response
 from sciprism.service.settings import ServeSettings
-from sciprism.service.state import ServiceState
+from sciprism.service.state import ServedCollections, ServiceState
 
 TOKEN = "0123456789abcdef-of-ada"
 

@@ -21,7 +21,7 @@ from build_service import start, wait_until_ready
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
-from sciprism.service import desks, pages, tag_reviews
+from sciprism.service import desks, pages
 from sciprism.service.batching import SharedEncoder
 from sciprism.service.limits import POLICY
 from sciprism.store import StoredCollection, embed
@@ -208,7 +208,7 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
     }
     for odd, status in (({"name": "v.exe", "text": ""}, 400), (None, 404)):
         assert client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}).status_code == status
-    monkeypatch.setattr(tag_reviews, "MAX_TAGS", 12)
+    monkeypatch.setattr(desks, "MAX_TAGS", 12)
     many = client.post("/workspace/tag-reviews", json=body | {"k": 3})
     assert many.status_code == 400 and "at most 12 tags" in many.text
     for sent in (body, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):

@@ -26,12 +26,11 @@ from starlette.testclient import TestClient
 from build_service import TOKEN, answer_json, start, wait_for_upload, wait_until_ready
 from five_papers import PAPERS
 from sciprism.errors import InputError
-from sciprism.service.collections import ServedCollections, UnknownNameError
 from sciprism.service.limits import Gatekeeper, Guard, RateLimit
 from sciprism.service.observation import JsonLines
-from sciprism.service.responses import Refusal
+from sciprism.service.responses import Refusal, UnknownNameError
 from sciprism.service.settings import ServeSettings
-from sciprism.service.state import ServiceState
+from sciprism.service.state import ServedCollections, ServiceState
 from sciprism.service.workspace import Workspace
 from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection

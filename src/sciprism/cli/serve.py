@@ -33,13 +33,12 @@ def serve(
         raise InputError("name a collection, or --model for embeddings alone, or --demo for the example collection")
     try:
         from sciprism.service.app import serve as run
-        from sciprism.service.state import ServiceState
+        from sciprism.service.state import ServedCollections, ServiceState, build_demo
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("sciprism"):
             raise
         raise MissingExtraError("serve", "the service") from error
     from sciprism.files import cache_folder
-    from sciprism.service.collections import ServedCollections, build_demo
 
     folders = [*(collections or []), *([build_demo(cache_folder() / "demo")] if demo else [])]
     state = ServiceState(settings, ServedCollections(folders), model)

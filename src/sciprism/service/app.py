@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from sciprism.errors import InputError
 from sciprism.files import FULL, lock_folder
 from sciprism.pages import STATIC
-from sciprism.service import desks, embeddings, matches, pages, papers, tag_reviews, uploads
+from sciprism.service import desks, embeddings, matches, pages, papers, uploads
 from sciprism.service.limits import Guard
 from sciprism.service.observation import JsonLines, Observer
 from sciprism.service.responses import Refusal, error_response
@@ -59,14 +59,14 @@ def build_app(state: ServiceState) -> FastAPI:
         description="Search, similar papers, tags and embeddings of scientific papers.",
     )
     app.state.service = state
-    for part in (embeddings, papers, uploads, pages, desks, matches, tag_reviews):
+    for part in (embeddings, papers, uploads, pages, desks, matches):
         app.include_router(part.router)
     app.include_router(operations)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     state.background.kinds = {
         UPLOAD: (REPORT, partial(uploads.fill, state)),
         matches.KIND: (matches.RESULT, partial(matches.solve, state)),
-        tag_reviews.KIND: (REPORT, partial(tag_reviews.suggest, state)),
+        desks.TAGGING: (REPORT, partial(desks.suggest, state)),
         pages.MAP: (pages.LAYOUT, partial(pages.draw, state)),
     }
     for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):

@@ -11,12 +11,11 @@ import time
 import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from contextvars import ContextVar
 from math import inf
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -121,7 +120,6 @@ OPEN_PATHS = ("/health", "/ready", "/sign-in")
 STATIC = "/static/"
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """Whose work it is, in a request's tasks and threads: an owner's, or that of an address where all are let in."""
-FORM = "application/x-www-form-urlencoded"
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -169,19 +167,8 @@ FORMS = 0.064
 """MB of a body at some addresses, below that of the settings; and at all others, which take forms."""
 SMALL = 65_536  # bytes that are parsed at once, and received whatever else is held
 SLOWEST = 1_000  # bytes a second
-DRAINED = 64 * MEGABYTE  # that a client may send after its answer
 _HOST = re.compile(r"([^:\[\]]*|\[[\da-f:.]+\])(:\d+)?")
 _ADDRESS = re.compile(r"[\d.]+|\[.+\]")  # a host in numbers, which no name server can turn elsewhere
-
-
-def check_encoding(pairs: bytes) -> None:
-    """Raise Refusal, with the name, for a field of an address or a form that is not text in UTF-8."""
-    for pair in pairs.split(b"&"):
-        try:
-            unquote_to_bytes(pair).decode()
-        except UnicodeDecodeError as error:
-            name = pair.partition(b"=")[0].decode("ascii", "replace")
-            raise Refusal(400, f"{name}: not text in UTF-8: {error}") from None
 
 
 class JsonRoute(APIRoute):
@@ -256,9 +243,6 @@ class Guard:
         try:
             self._admit(scope, headers)
             body = await self._read_body(scope, headers, receive)
-            form = body if headers.get("content-type", "").startswith(FORM) else b""
-            for pairs in (scope.get("raw_path", b""), scope["query_string"], form):
-                check_encoding(pairs)
             await self._answer(scope, body, receive, send_checked)
             return
         except TimeoutError:
@@ -274,12 +258,7 @@ class Guard:
             self._held[CLIENT.get()] -= state.pop("held", 0)
             self._held += Counter()  # drops those of 0
         if not sent:
-            answer = self._refuse(scope, headers, refusal)
-            head = {"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers}
-            await send_checked(head)
-            await send_checked({"type": "http.response.body", "body": answer.body, "more_body": True})
-            if state.get("read") or await self._drain(receive):
-                await send_checked({"type": "http.response.body"})
+            await self._refuse(scope, headers, refusal)(scope, receive, send_checked)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
         """Note whose request it is. Raises Refusal for one that may not pass."""
@@ -317,11 +296,12 @@ class Guard:
         length, body, began = headers.get("content-length", "0"), bytearray(), time.monotonic()
         if not length.isdecimal() or int(length[:20]) > limit * MEGABYTE:
             raise too_large
-        while not state.get("read"):
+        more = True
+        while more:
             message = await asyncio.wait_for(receive(), self.settings.deadline)  # a long upload goes on while it comes
             if message["type"] == "http.disconnect":
                 raise Refusal(400, "the client went away")
-            part, state["read"] = message.get("body", b""), not message.get("more_body", False)
+            part, more = message.get("body", b""), message.get("more_body", False)
             body += part
             self._held[client] += len(part)
             state["held"] = len(body)
@@ -335,48 +315,34 @@ class Guard:
                 raise TimeoutError
         return bytes(body)
 
-    async def _drain(self, receive: Receive) -> bool:
-        """Read what a client still sends, whose answer a closed connection would break off; return whether it ended."""
-        left = DRAINED
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.deadline):
-                while left > 0:
-                    message = await receive()
-                    if not message.get("more_body", False):
-                        return True
-                    left -= len(message["body"])
-        return False
-
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the application, until the client goes away, or nothing is sent until the deadline."""
         unread, loop, seconds = [body], asyncio.get_running_loop(), self.settings.deadline
-
-        async def wait_until_gone() -> Message:
-            while (message := await receive())["type"] != "http.disconnect":
-                pass
-            return message
 
         async def replay() -> Message:
             if unread:
                 return {"type": "http.request", "body": unread.pop(), "more_body": False}
             return await asyncio.shield(gone)
 
-        async with asyncio.timeout(seconds) as timer:
+        async def send_in_time(message: Message) -> None:
+            await send(message)
+            timer.reschedule(loop.time() + seconds)  # a long answer goes on while it is read
 
-            async def send_in_time(message: Message) -> None:
-                await send(message)
-                timer.reschedule(loop.time() + seconds)  # a long answer goes on while it is read
+        async def wait_until_gone() -> Message:
+            while (message := await receive())["type"] != "http.disconnect":
+                pass
+            timer.reschedule(loop.time())
+            return message
 
-            gone = loop.create_task(wait_until_gone())
-            work = asyncio.ensure_future(self.app(scope, replay, send_in_time))
-            try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if work.done():
-                    work.result()
-            finally:
-                work.cancel()
-                gone.cancel()
-                await asyncio.gather(work, gone, return_exceptions=True)
+        gone = loop.create_task(wait_until_gone())
+        try:
+            async with asyncio.timeout(seconds) as timer:
+                await self.app(scope, replay, send_in_time)
+        except TimeoutError:
+            if not gone.done():
+                raise
+        finally:
+            gone.cancel()
 
 
 def find_address(scope: Scope) -> str:

@@ -18,9 +18,8 @@ from sciprism.errors import InputError
 from sciprism.papers import read_labels
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
-from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import CLIENT, JsonRoute
-from sciprism.service.responses import json_response
+from sciprism.service.responses import UnknownNameError, json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
 from sciprism.uses.recommending.run import RecommendSettings, recommend

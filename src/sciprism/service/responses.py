@@ -8,6 +8,14 @@ from typing import Any, Self
 from pydantic_core import to_json
 from starlette.responses import PlainTextResponse, Response
 
+from sciprism.errors import InputError
+
+
+class UnknownNameError(InputError):
+    """Report a collection, a paper or a model that the service does not have."""
+
+    status = 404
+
 
 class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
     """An answer that ends a request: its status, the reason, and what to do."""

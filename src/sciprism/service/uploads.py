@@ -15,9 +15,8 @@ from sciprism.files import write_json
 from sciprism.index import lexical
 from sciprism.papers import read_papers
 from sciprism.papers.input_file import SealedFile
-from sciprism.service.collections import UnknownNameError
 from sciprism.service.reading import read_apart
-from sciprism.service.responses import Refusal, json_response
+from sciprism.service.responses import Refusal, UnknownNameError, json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import COLLECTION, REPORT, UPLOAD, Workspace, WorkspaceItem, read_document
 from sciprism.store import CollectionLayout, StoredCollection, embed

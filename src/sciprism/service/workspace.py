@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from json import JSONDecodeError, loads
 from operator import methodcaller
 from pathlib import Path
@@ -27,8 +26,7 @@ from urllib.parse import quote
 
 from sciprism.errors import InputError
 from sciprism.files import FULL, sync_folder, write_atomically, write_json
-from sciprism.service.collections import ServedCollection, UnknownNameError
-from sciprism.service.responses import Refusal
+from sciprism.service.responses import Refusal, UnknownNameError
 from sciprism.service.settings import MEGABYTE
 
 log = logging.getLogger("sciprism.service")
@@ -169,7 +167,6 @@ def _remove(folder: Path) -> None:
 FAILURE, REPORT = "failure.json", "report.json"
 WAITING: dict[str, Any] = {"state": "waiting", "doing": "", "papers": 0, "done": 0}
 UPLOAD, COLLECTION = "upload", "collection"
-OPEN = 64  # uploads that are held open
 FULL_DISK = "the disk of the service is full: delete what you do not need, or tell whoever runs it; then try again"
 
 
@@ -257,17 +254,3 @@ def read_document(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return document
-
-
-@lru_cache(OPEN)
-def _open(item: WorkspaceItem) -> ServedCollection:
-    return ServedCollection(item.id, item.folder / COLLECTION, item.name)
-
-
-def open_upload(item: WorkspaceItem) -> ServedCollection:
-    """Return the collection of an upload. Raises InputError while it is not finished."""
-    if not (item.folder / REPORT).exists():
-        raise InputError(
-            f"the upload {item.id} is not embedded yet; /workspace/collections/{item.id} says how far it is"
-        )
-    return _open(item)
