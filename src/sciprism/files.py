@@ -288,15 +288,11 @@ _SIGNATURES = {
     b"%PDF-": "a PDF document",
     b"PK\x03\x04": "a ZIP archive, or a document of an office program",
     b"SQLite format 3\x00": "an SQLite database",
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ\x00": "an xz archive",
     b"\x28\xb5\x2f\xfd": "a Zstandard archive",
     b"PAR1": "a Parquet file",
     b"\xd0\xcf\x11\xe0": "a document of an old office program",
-    b"\x80\x02": "a Python pickle",
-    b"\x7fELF": "a program",
 }
 _HTML = re.compile(rb"\s*(?:(?><!--.*?-->)\s*)*(<!doctype html|<html|<head|<body)", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)

@@ -348,8 +348,9 @@ def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monke
     os.utime(item.folder / "item.json", (0, 0))
     (tmp_path / "owner-ada" / ".gone-notes-1").mkdir()
     (tmp_path / "owner-ada" / "notes-without-record").mkdir()
-    monkeypatch.setattr(workspace, "list_all", lambda: [item, item])  # as if another request deleted it meanwhile
-    workspace.clean()
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace, "list_items", lambda: [item, item])  # as if another request deleted it meanwhile
+        workspace.clean()
     assert workspace.list_items("ada") == [other]
     for id in (item.id, "../owner-ada", ".gone-notes-1", "notes-without-record"):
         with pytest.raises(UnknownNameError):

@@ -32,7 +32,6 @@ BLOCKS = [[0, 5, 6, 2], [0, 7, 2], [0, 8, 9, 10, 2], [0, 11, 2]]
 def test_blocks_come_back_with_their_counts(tmp_path):
     shards = write(tmp_path / "s", BLOCKS, shard_tokens=6)
     assert [block.tolist() for block in shards] == BLOCKS and shards[0].dtype == np.int32
-    assert shards[-1].tolist() == BLOCKS[-1] and [b.tolist() for b in shards[1:3]] == BLOCKS[1:3]
     assert shards.lengths.tolist() == [4, 3, 5, 3] and shards.lengths.dtype == np.int32
     assert (len(shards), shards.length, shards.special) == (4, 8, (0, 2))
     assert shards.tokenizer == fingerprint_tokenizer(TOKENIZER)
@@ -90,11 +89,7 @@ def _garbage(path):
     path.write_bytes(b"\x93NUMPY garbage")
 
 
-def _other(path):
-    np.save(path, np.arange(3))
-
-
-@pytest.mark.parametrize("damage", [_cut, _empty, _gone, _garbage, _other])
+@pytest.mark.parametrize("damage", [_cut, _empty, _gone, _garbage])
 @pytest.mark.parametrize("name", ["tokens-000000.npy", "ends-000000.npy"])
 def test_a_damaged_shard_is_named_with_the_remedy(tmp_path, damage, name):
     write(tmp_path / "s", BLOCKS)

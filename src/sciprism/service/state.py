@@ -180,7 +180,7 @@ class ServiceState:
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
         if self.workspace is not None:
-            self.background.resume(self.workspace.list_all())
+            self.background.resume(self.workspace.list_items())
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""

@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -94,14 +94,11 @@ class Workspace:
             os.utime(item.folder / RECORD)
         return item
 
-    def list_items(self, owner: str, kind: str = "") -> list[WorkspaceItem]:
-        """Return the items of an owner, the newest first."""
-        items = [item for item in self._list_all(self._home(owner)) if item.kind == kind or not kind]
-        return sorted(items, key=lambda item: item.created, reverse=True)
-
-    def list_all(self) -> list[WorkspaceItem]:
-        """Return the items of all owners."""
-        return [item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home)]
+    def list_items(self, owner: str = "", kind: str = "[!.]*") -> list[WorkspaceItem]:
+        """Return the items of an owner, "" for all owners, the newest first."""
+        homes = [self._home(owner)] if owner else self.folder.glob(f"{_OWNER}*")
+        found = (self._read(folder) for home in homes for folder in home.glob(f"{kind}-*"))
+        return sorted(filter(None, found), key=lambda item: item.created, reverse=True)
 
     def delete(self, owner: str, id: str) -> None:
         """Delete an item."""
@@ -127,18 +124,13 @@ class Workspace:
             if left or folder.name.startswith(_GONE):
                 shutil.rmtree(folder, ignore_errors=True)
         limit = time.time() - self._expiry * DAY
-        expired = [item for item in self.list_all() if _time_of(item.folder / RECORD) < limit]
+        expired = [item for item in self.list_items() if _time_of(item.folder / RECORD) < limit]
         for item in expired:
             _remove(item.folder)
             log.info("deleted an expired item", extra={"item": item.id})
 
     def _home(self, owner: str) -> Path:
         return self.folder / f"{_OWNER}{quote(owner, safe='@')}"
-
-    def _list_all(self, home: Path) -> Iterator[WorkspaceItem]:
-        for folder in home.iterdir() if home.is_dir() else ():
-            if not folder.name.startswith(".") and (item := self._read(folder)) is not None:
-                yield item
 
     def _read(self, folder: Path) -> WorkspaceItem | None:
         try:

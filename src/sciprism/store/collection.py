@@ -108,7 +108,7 @@ class StoredCollection:
         papers_at: list[Paper | None] = [None] * len(rows)
         few = min(len(rows), self.rows // shard_files.ROW_GROUP + len(self.manifest.shards)) <= shard_files.ROW_GROUPS
         read = self._read_group if few else self._read_group.__wrapped__  # many would drive each other out of memory
-        for shard, positions, here in self._split_by_shard(rows):
+        for shard, positions, here in self.split_by_shard(rows):
             groups = here // shard_files.ROW_GROUP
             for group in np.unique(groups).tolist():
                 mine = groups == group
@@ -184,7 +184,7 @@ class StoredCollection:
         matrices = self.vectors(space)
         values = np.empty((len(rows), self.manifest.spaces[space].dim), self.manifest.dtype)
         scales = np.empty(len(rows), np.float32) if self.manifest.dtype == "int8" else None
-        for shard, positions, here in self._split_by_shard(rows):
+        for shard, positions, here in self.split_by_shard(rows):
             matrix = matrices[shard]
             values[positions] = matrix.stored(here)
             if scales is not None and matrix.scales is not None:
@@ -236,13 +236,14 @@ class StoredCollection:
         live[self.deleted_rows] = False
         return live
 
-    def _split_by_shard(self, rows: NDArray[np.integer]) -> Iterator[tuple[int, Rows, NDArray[np.integer]]]:
+    def split_by_shard(self, rows: NDArray[np.integer]) -> Iterator[tuple[int, Rows, NDArray[np.integer]]]:
         """Yield each shard that has some of the rows, their positions among them, and their rows in the shard."""
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
             raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
         shards = np.searchsorted(self._offsets, rows, "right") - 1
-        for shard in np.unique(shards).tolist():
-            positions = np.flatnonzero(shards == shard)
+        order = np.argsort(shards, kind="stable")
+        found, firsts = np.unique(shards[order], return_index=True)
+        for shard, positions in zip(found.tolist(), np.split(order, firsts)[1:], strict=True):
             yield shard, positions, rows[positions] - self._offsets[shard]
 
     def damaged(self, path: Path, state: str) -> DamagedFileError:

@@ -8,10 +8,8 @@ from dataclasses import replace
 from functools import partial
 from textwrap import shorten
 
-import numpy as np
-
 import sciprism.papers.identity as identity
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import fold_text, normalize_doi
 from sciprism.papers.records import Paper
@@ -27,8 +25,8 @@ MAX_VALUES = 5  # venues or fields that a message names
 
 def list_ids(stored: StoredCollection) -> list[str]:
     """List the ids of all papers."""
-    parts = zip(stored.columns("id"), _rows_by_shard(stored), strict=True)
-    return [ids[row] for (ids,), rows in parts for row in rows]
+    parts = (stored.shard_column(shard, "id").take(rows) for shard, _, rows in stored.split_by_shard(stored.live))
+    return [id for part in parts for id in part.to_pylist()]
 
 
 def iterate_papers(stored: StoredCollection) -> Iterator[list[Paper]]:
@@ -39,17 +37,9 @@ def iterate_papers(stored: StoredCollection) -> Iterator[list[Paper]]:
 
 def iterate_vectors(stored: StoredCollection, space: str) -> Iterator[Floats]:
     """Yield the vectors of all papers shard by shard, float32 (b, d)."""
-    for matrix, rows in zip(stored.vectors(space), _rows_by_shard(stored), strict=True):
-        yield matrix.take(rows)
-
-
-def _rows_by_shard(stored: StoredCollection) -> Iterator[Rows]:
-    """Yield the rows of papers, numbered in their shard."""
-    first = 0
-    for shard in stored.manifest.shards:
-        start, stop = np.searchsorted(stored.live, (first, first + shard.rows))
-        yield stored.live[start:stop] - first
-        first += shard.rows
+    matrices = stored.vectors(space)
+    for shard, _, rows in stored.split_by_shard(stored.live):
+        yield matrices[shard].take(rows)
 
 
 IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv": "arXiv id", "openalex": "OpenAlex id"}
@@ -184,10 +174,9 @@ def describe_unknown(collection: StoredCollection, name: str, what: str = "the i
 
 def _iterate_names(collection: StoredCollection) -> Iterator[tuple[str, str, Systems]]:
     """Yield id, title and other systems' ids of the papers, without superseded rows; one shard is read at a time."""
-    for columns, rows in zip(collection.columns("id", "title", "ids"), _rows_by_shard(collection), strict=True):
-        ids, titles, systems = columns
-        for row in rows.tolist():
-            yield ids[row], titles[row], systems[row] or ()
+    for shard, _, rows in collection.split_by_shard(collection.live):
+        names = (collection.shard_column(shard, name).take(rows).to_pylist() for name in ("id", "title", "ids"))
+        yield from ((id, title, systems or ()) for id, title, systems in zip(*names, strict=True))
 
 
 def _fold(title: str) -> str:

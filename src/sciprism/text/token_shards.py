@@ -6,12 +6,10 @@ A folder holds `tokens.json` (the manifest) and, of each shard, `tokens-000000.n
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from tokenizers import Tokenizer
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, place_folder, sha256, write_atomically, write_json
+from sciprism.files import explain_write_errors, open_draft, replace_folder, sha256, write_atomically, write_json
 from sciprism.text.tokenizer import fingerprint_tokenizer, read_json
 
 MANIFEST = "tokens.json"
@@ -63,7 +61,7 @@ class TokenShardWriter:
         self.sources: dict[str, TokenSourceCounts] = {}
         self.dropped = DropReport()
         self._folder = folder
-        self._draft = folder.with_name(folder.name + PARTIAL_SUFFIX)
+        self._drafts = ExitStack()
         self._facts = {"layout": LAYOUT, "length": length, "tokenizer": fingerprint_tokenizer(tokenizer)}
         self._facts["special"] = list(find_end_ids(tokenizer))
         self._dtype = np.dtype(np.uint16 if tokenizer.get_vocab_size() <= 1 << 16 else np.uint32)
@@ -80,24 +78,17 @@ class TokenShardWriter:
         if is_file or foreign or (names and MANIFEST not in names):
             raise InputError(f"{self._folder} holds other files than token shards; name another folder")
         with explain_write_errors(self._folder):
-            shutil.rmtree(self._draft, ignore_errors=True)
-            self._draft.mkdir(parents=True)
+            self._draft = self._drafts.enter_context(open_draft(self._folder))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            shutil.rmtree(self._draft, ignore_errors=True)
-            return
-        self._flush()
-        counts = {name: asdict(source) for name, source in self.sources.items()}
-        results = {"shards": self._shards, "sources": counts, "dropped": self.dropped.to_json()}
-        write_json(self._draft / MANIFEST, self._facts | results)
-        with explain_write_errors(self._folder):
-            if self._folder.exists():
-                shutil.rmtree(self._folder)
-            place_folder(self._draft, self._folder)
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._drafts, explain_write_errors(self._folder):
+            if kind is None:
+                self._flush()
+                counts = {name: asdict(source) for name, source in self.sources.items()}
+                results = {"shards": self._shards, "sources": counts, "dropped": self.dropped.to_json()}
+                write_json(self._draft / MANIFEST, self._facts | results)
+                replace_folder(self._folder, self._draft)
 
     def add(self, block: NDArray[np.uint32], source: str) -> None:
         """Append one block, special tokens included."""
@@ -127,7 +118,7 @@ class TokenShardWriter:
         self._blocks, self._size = [], 0
 
 
-class TokenShards(Sequence[Ids]):
+class TokenShards:
     """Blocks of a folder, memory-mapped; `shards[i]` is a block with its special tokens, int32.
 
     length: maximum tokens of a block. tokenizer: its fingerprint. special: ids of the tokens at the two ends.
@@ -150,7 +141,7 @@ class TokenShards(Sequence[Ids]):
             self.special = (int(facts["special"][0]), int(facts["special"][1]))
             self.sources = {name: TokenSourceCounts(**row) for name, row in facts["sources"].items()}
             self._shards = [(row["tokens_file"], row["ends_file"]) for row in facts["shards"]]
-            self._arrays = [self._map_shard(row) for row in facts["shards"]]
+            self._arrays = [tuple(self._map(file["file"]) for file in shard) for shard in self._shards]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"{self.folder / MANIFEST}: damaged ({error!r}); {REMEDY}") from error
         lengths = [np.diff(ends, prepend=0).astype(np.int32) for _, ends in self._arrays]
@@ -163,14 +154,11 @@ class TokenShards(Sequence[Ids]):
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        position = index + len(self) if index < 0 else index
-        if not 0 <= position < len(self):
+    def __getitem__(self, index: int) -> Ids:
+        if not 0 <= index < len(self):
             raise IndexError(f"block {index} of {len(self)}")
-        shard = int(np.searchsorted(self._starts, position, side="right")) - 1
-        row = position - int(self._starts[shard])
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1
+        row = index - int(self._starts[shard])
         tokens, ends = self._arrays[shard]
         start = int(ends[row - 1]) if row else 0
         return tokens[start : int(ends[row])].astype(np.int32)
@@ -182,22 +170,10 @@ class TokenShards(Sequence[Ids]):
             if sha256(path) != file["sha256"]:
                 raise InputError(f"{path}: changed since it was written; {REMEDY}")
 
-    def _map_shard(self, row: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Map the two files of a shard and check them against the manifest."""
-        tokens, ends = (_map_file(self.folder / row[f"{part}_file"]["file"]) for part in ("tokens", "ends"))
-        whole = len(tokens) == row["tokens"] and len(ends) == row["blocks"] and len(ends) > 0
-        rising = whole and int(ends[-1]) == len(tokens) and bool((np.diff(ends, prepend=0) > 0).all())
-        if not rising:
-            path = self.folder / row["tokens_file"]["file"]
-            raise InputError(f"{path}: this file or its ends file does not match {MANIFEST}; {REMEDY}")
-        return tokens, ends
-
-
-def _map_file(path: Path) -> NDArray[Any]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: missing, truncated or damaged ({error}); {REMEDY}") from error
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"{path}: not a one-dimensional integer array; {REMEDY}")
-    return array
+    def _map(self, name: str) -> NDArray[Any]:
+        path = self.folder / name
+        try:
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path}: missing, truncated or damaged ({error}); {REMEDY}") from error
+        return array
