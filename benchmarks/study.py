@@ -21,12 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evidence.arms import read_runs
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
 from sciprism.evaluation.results import PACK_SUFFIX, ResultKey, ScoredResult, folder_name, read_pack, write_pack
 from sciprism.formats import FORMATS
-from sciprism.reproduce.estimates import read_models, read_runs, write_models
+from sciprism.reproduce.estimates import read_models, write_models
 from sciprism.reproduce.papers import ModelRow, reproductions
 from sciprism.reproduce.run import plan_table, score_table
 from sciprism.training.recipe_file import apply_changes, read_tables

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sciprism.reproduce.estimates import read_runs
+from sciprism.reproduce.estimates import read_records
 from sciprism.reproduce.papers import GroupedSuite, TableModel
 
 TOO_SHORT = "training too short"
@@ -122,6 +122,14 @@ def _find_reason(run: Mapping[str, Any]) -> str:
     if best <= backbone:
         return f"{TOO_SHORT}: its best dev score, {best:.3f}, is not above the untouched backbone's, {backbone:.3f}"
     return ""
+
+
+def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield name and facts of each training run of a study's `runs*.json`, those of earlier commands too."""
+    for path in sorted(folder.glob("runs*.json")):
+        whole = read_records(path, "runs", "values")
+        for part in (whole, *whole.get("before", ())):
+            yield from part.get("runs", {}).items()
 
 
 def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:

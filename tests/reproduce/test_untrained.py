@@ -1,4 +1,4 @@
-"""Which stored results are of models that kept step 0, from their facts or from the summaries of runs."""
+"""Which stored results are of models that kept step 0."""
 
 import json
 from pathlib import Path
@@ -41,20 +41,6 @@ def test_stored_facts_say_it(results):
     names = ("kept", "marked", "learned", "mean-kept+learned", "bm25", "gone")
     stages = [find_untrained_stage(results, name) for name in names]
     assert stages == ["distil", "distil", "", "distil of kept", "", ""]
-
-
-def test_where_they_do_not_the_summaries_of_runs_say_it(results):
-    runs = {
-        "codes, seed 1": {"dev_best_step": 0, "stage": "formats"},
-        "codes, seed 2": {"dev_best_step": 75, "stage": "formats"},
-        "learned, seed 3": {"dev_best": 0.3},
-        "own, seed 0": {"dev_best_step": 0, "stage": "distil"},
-    }
-    before = [{"runs": {"former, seed 7": {"dev_best_step": 0}}}]
-    (results / "runs-more.json").write_text(json.dumps({"command": "x", "runs": runs, "before": before}))
-    names = ("codes-1", "codes-1--as-search", "codes-2", "codes-11", "own-0-distil", "former-7", "learned")
-    stages = [find_untrained_stage(results, name) for name in names]
-    assert stages == ["formats", "formats", "", "", "distil", "unnamed", ""]
 
 
 def test_the_stored_results_of_the_repository():

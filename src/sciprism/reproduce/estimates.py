@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.encoders.provenance import UNNAMED, untrained_stage
+from sciprism.encoders.provenance import untrained_stage
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import (
     LEVEL,
@@ -50,8 +49,6 @@ from sciprism.evaluation.task import Task
 from sciprism.files import write_json
 from sciprism.reproduce.papers import GroupedSuite, TaskScore
 
-RUNS = "runs*.json"
-"""Files next to the systems' folders: what each training run came to, under "KEY, seed NUMBER"."""
 MODELS_FILE = "models.json"  # file next to the systems' folders: key of a row -> the folders of its systems
 
 
@@ -59,14 +56,6 @@ def read_models(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return key of a row -> folders of its systems; empty if nothing was recorded."""
     rows = read_records(folder / MODELS_FILE, "models", "lists", list)
     return {key: tuple(map(str, names)) for key, names in rows.items()}
-
-
-def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and facts of each training run in a folder of results, those of earlier commands too."""
-    for path in sorted(folder.glob(RUNS)):
-        whole = read_records(path, "runs", "values")
-        for part in (whole, *whole.get("before", ())):
-            yield from part.get("runs", {}).items()
 
 
 def read_records(path: Path, what: str, values: str, kind: type = object) -> dict[str, Any]:
@@ -98,20 +87,11 @@ def write_models(folder: Path, systems: Mapping[str, Sequence[str]]) -> None:
 def find_untrained_stage(folder: Path, system: str) -> str:
     """Return the stage of which a system's model kept step 0, "" if it learned, was not trained, or is not known.
 
-    folder: of results, packed or not. system: by its name or its folder, as in `models.json`. Its stored results
-    say it; where they say nothing of training, the summaries of runs in the folder do. Of an ensemble,
+    folder: of results, packed or not. system: by its name or its folder, as in `models.json`. Of an ensemble,
     "STAGE of MEMBER". Stages before may have learned.
     """
-    name = folder_name(system)
-    facts = [result.system for result in read_system(folder / name)]
-    if any(system_facts.get("provenance") or system_facts.get("members") for system_facts in facts):
-        return next(filter(None, map(untrained_stage, facts)), "")
-    run = re.sub(r"--(as|seed)-[a-z0-9]+", "", name)
-    for key, summary in read_runs(folder):
-        name, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
-        if summary.get("dev_best_step") == 0 and run in (name, f"{name}-{stage}"):
-            return str(stage)
-    return ""
+    results = read_system(folder / folder_name(system))
+    return next(filter(None, (untrained_stage(result.system) for result in results)), "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
