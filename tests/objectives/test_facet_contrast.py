@@ -25,22 +25,19 @@ def cross_entropy(right, others):
     return -math.log(math.exp(right) / sum(math.exp(other) for other in others))
 
 
-@pytest.mark.parametrize("in_batch", [False, True])
 @pytest.mark.parametrize("mix", ["losses", "logits"])
-def test_against_loops(mix, in_batch):
+def test_against_loops(mix):
     queries, positives, negatives = random_facets()
     expected = 0.0
     for i, query in enumerate(queries):
         own = [positives[i], negatives[i]]
-        if in_batch:
-            own = [positives[i], *(p for j, p in enumerate(positives) if j != i), *negatives]
         wholes, pairs = ([score(query, each) for each in own] for score in (score_sums, score_best_pair))
         if mix == "losses":
             expected += 0.8 * cross_entropy(wholes[0], wholes) + 0.2 * cross_entropy(pairs[0], pairs)
         else:
             mixed = [0.8 * w + 0.2 * p for w, p in zip(wholes, pairs, strict=True)]
             expected += cross_entropy(mixed[0], mixed)
-    found = facet_contrast(queries, positives, negatives, best_pair_weight=0.2, mix=mix, in_batch_negatives=in_batch)
+    found = facet_contrast(queries, positives, negatives, best_pair_weight=0.2, mix=mix)
     assert found.item() == pytest.approx(expected / 3, rel=1e-4)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.training.batches import OneSourcePlan, mixings, repeats_by_size, split_parts
+from sciprism.training.batches import OneSourcePlan, mixings, split_parts
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 
 
@@ -35,12 +35,6 @@ def test_a_rate_repeats_and_thins():
     assert plan.counts == (4, 2)
     twice = Counter(row for source, rows in epoch_parts(plan) if source == 0 for row in rows.tolist())
     assert twice == dict.fromkeys(range(10), 2)
-
-
-def test_large_sources_are_tempered():
-    assert repeats_by_size((100, 25), 1.0) == (1.0, 1.0)
-    assert repeats_by_size((90, 10), 0.0) == pytest.approx((50 / 90, 5.0))
-    assert repeats_by_size((900, 100), 0.5) == pytest.approx((750 / 900, 2.5))  # 30 to 10
 
 
 def test_processes_share_a_batch():
@@ -111,30 +105,17 @@ def test_the_other_schedules():
 
 def test_biases_and_norms_do_not_decay(tiny_model):
     model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
-    optimizer = build_optimizer(model.named_parameters(), OptimizerSettings(lr=1e-3, weight_decay=0.1), layers=2)
+    optimizer = build_optimizer(model.named_parameters(), OptimizerSettings(lr=1e-3, weight_decay=0.1))
     for group in optimizer.param_groups:
         assert {p.ndim > 1 for p in group["params"]} == {group["weight_decay"] == 0.1}
     counted = sum(p.numel() for group in optimizer.param_groups for p in group["params"])
     assert counted == sum(p.numel() for p in model.parameters())
 
 
-def test_lower_layers_learn_more_slowly(tiny_model):
-    """TASER: lr * 0.8^(layers + 2 - depth); embeddings 0, block n at depth n + 1."""
-    model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
-    named = dict(model.named_parameters()) | {"head": torch.nn.Parameter(torch.zeros(2, 2))}
-    optimizer = build_optimizer(named.items(), OptimizerSettings(lr=1.0, layer_decay=0.8), layers=2)
-    set_learning_rate(optimizer, 0.5)
-    of = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
-    assert of[id(named["embeddings.word.weight"])] == pytest.approx(0.5 * 0.8**4)
-    assert of[id(named["blocks.0.attention.query.weight"])] == pytest.approx(0.5 * 0.8**3)
-    assert of[id(named["blocks.1.attention.query.bias"])] == pytest.approx(0.5 * 0.8**2)
-    assert of[id(named["head"])] == 0.5
-
-
 def test_what_a_method_adds_has_its_own_rate(tiny_model):
     encoder = Encoder.start(tiny_model, method="control-codes", pooling="mean", device="cpu")
     named, settings = dict(encoder.model.named_parameters()), OptimizerSettings(lr=1e-5, method_lr=1e-3)
-    optimizer = build_optimizer(named.items(), settings, 2, encoder.method)
+    optimizer = build_optimizer(named.items(), settings, encoder.method)
     set_learning_rate(optimizer, 0.5e-5)
     of = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
     rates = {encoder.method.owns_parameter(name): of[id(p)] for name, p in named.items()}
@@ -146,7 +127,7 @@ needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch 
 
 def muon_of(model):
     settings = OptimizerSettings(name="muon", lr=1e-2, weight_decay=0.0)
-    return build_optimizer(model.named_parameters(), settings, layers=2)
+    return build_optimizer(model.named_parameters(), settings)
 
 
 def with_gradients(model, seed):
@@ -174,7 +155,7 @@ def test_muon_turns_a_matrix_by_its_gradient_made_orthogonal(tiny_model):
 def test_muon_without_a_matrix_of_a_block_is_refused():
     named = {"head.weight": torch.nn.Parameter(torch.zeros(2, 2))}
     with pytest.raises(InputError, match="no matrix of a block is trained"):
-        build_optimizer(named.items(), OptimizerSettings(name="muon", lr=1e-2), layers=2)
+        build_optimizer(named.items(), OptimizerSettings(name="muon", lr=1e-2))
 
 
 @needs_muon

@@ -241,9 +241,8 @@ def by_facet(encoder, examples):
     return map(torch.from_numpy, found)
 
 
-@pytest.mark.parametrize("in_batch", [False, True])
-def test_facets_are_contrasted_one_by_one(in_batch, faceted):
-    settings = {"best_pair_weight": 0.3, "mix": "logits", "in_batch_negatives": in_batch}
+def test_facets_are_contrasted_one_by_one(faceted):
+    settings = {"best_pair_weight": 0.3, "mix": "logits"}
     expected = facet_contrast(*by_facet(faceted, EXAMPLES[:2]), **settings).item()
     learner = build_joint_step(faceted, {"name": "facets", **settings})
     assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]

@@ -164,7 +164,7 @@ STAGES = {
     "triplet": {"settings": HARD},
     "four-sum": {"settings": HARD},
     # The published maps begin at zero, where the next norm makes gradients of rounding.
-    "facets": {"more": 'method = "facets"\noptions = { start = "kept" }', "settings": ", in_batch_negatives = true"},
+    "facets": {"more": 'method = "facets"\noptions = { start = "kept" }'},
     "label-ranking": {"file": "topics.jsonl", "source": 'format = "classification"\ncandidate = "label"'},
     "classification": {"file": "fields.jsonl", "source": 'format = "classification"', "settings": ", dropout = 0.0"},
     "multi-label": {"file": "fields.jsonl", "source": 'format = "classification"', "settings": ", dropout = 0.0"},

@@ -368,7 +368,7 @@ class TuningRun:
     ) -> int:
         """Train for all epochs; return the steps. Raises DivergedRunError where a loss is not finite."""
         settings = OptimizerSettings(lr=setting.rate, weight_decay=tuning.decay)
-        optimizer = build_optimizer(self.modules.named_parameters(), settings, self.encoder.model.config.layers)
+        optimizer = build_optimizer(self.modules.named_parameters(), settings)
         schedule = Schedule(name="linear", warmup=tuning.warmup)
         steps = math.ceil(len(examples) / setting.batch)
         self.modules.train()

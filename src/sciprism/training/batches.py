@@ -194,15 +194,6 @@ def _shuffled(size: int, seed: int, epoch: int, source: int, turn: int) -> Rows:
     return np.random.default_rng((seed, epoch, source, turn)).permutation(size)
 
 
-def repeats_by_size(sizes: Sequence[int], exponent: float) -> tuple[float, ...]:
-    """Return the passes over each source in an epoch that weight it by size^exponent.
-
-    1: one pass each. 0: all sources have equal weights. The total number of examples stays the same.
-    """
-    weights = [size**exponent for size in sizes]
-    return tuple(sum(sizes) * weight / sum(weights) / size for size, weight in zip(sizes, weights, strict=True))
-
-
 def split_parts(parts: Sequence[BatchPart], rank: int, count: int) -> list[BatchPart]:
     """Return a process's slice of a batch, with all parts, some of which may have no row.
 

@@ -224,8 +224,7 @@ class TrainingLoop:
         step = BlockStep if isinstance(self.learners[0], BlockLearner) else JointStep
         self.batch_step = step(encoder, self.learners, processes=processes, settings=settings)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.batch_step.modules})
-        named, layers = self.modules.named_parameters(), encoder.model.config.layers
-        self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)
+        self.optimizer = build_optimizer(self.modules.named_parameters(), stage.optimizer, encoder.method)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
         self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched, stage.precision)

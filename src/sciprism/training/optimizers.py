@@ -33,7 +33,6 @@ class OptimizerSettings(SettingsTable):
     betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="AdamW's decay of gradient moments.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     max_grad_norm: float = Field(1.0, ge=0, description="Longer gradients are clipped to this norm. 0: no clipping.")
-    layer_decay: float = Field(1.0, gt=0, le=1, description="Factor of the rate from a layer to the one below.")
 
 
 class Schedule(SettingsTable):
@@ -73,7 +72,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["share"]
 
 
-_BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
+_BLOCK = re.compile(r"(?:^|\.)blocks\.\d+\.")
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
@@ -103,25 +102,20 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
 
 def build_optimizer(
-    named: Iterable[tuple[str, nn.Parameter]], settings: OptimizerSettings, layers: int, method: Method | None = None
+    named: Iterable[tuple[str, nn.Parameter]], settings: OptimizerSettings, method: Method | None = None
 ) -> torch.optim.Optimizer:
     """Return the optimizer of the trained parameters.
 
-    Biases and norms do not decay. With a layer decay d the rate is lr * d^(layers + 2 - depth), where the
-    embeddings have depth 0, block n depth n + 1 and all else has the full rate (TASER's rule). Parameters that
-    the method owns have its rate, if one is set. `share` of a group is its factor of the rate. With muon the
-    matrices of blocks are Muon's; InputError where none is trained.
+    Biases and norms do not decay. Parameters that the method owns have its rate, if one is set. `share` of a group
+    is its factor of the rate. With muon the matrices of blocks are Muon's; InputError where none is trained.
     """
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in named:
         if parameter.requires_grad:
-            block = _BLOCK.search(name)
-            muon = settings.name == "muon" and parameter.ndim == 2 and block is not None
+            muon = settings.name == "muon" and parameter.ndim == 2 and _BLOCK.search(name) is not None
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            depth = int(block[1]) + 1 if block else 0 if "embeddings." in name else layers + 2
-            share = float(settings.layer_decay ** (layers + 2 - depth))
-            if settings.method_lr and method and method.owns_parameter(name):
-                share = settings.method_lr / settings.lr
+            of_method = settings.method_lr and method and method.owns_parameter(name)
+            share = settings.method_lr / settings.lr if settings.method_lr and of_method else 1.0
             groups[muon, share, decay].append(parameter)
 
     def param_groups(wanted: bool) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import sha256
 from sciprism.seeding import derive_seed
-from sciprism.training.batches import BatchPlan, mixings, repeats_by_size
+from sciprism.training.batches import BatchPlan, mixings
 from sciprism.training.learners.learner import ModelLoader, learners
 from sciprism.training.learners.learner import load_model as load_packaged
 from sciprism.training.processes import Processes
@@ -246,9 +246,7 @@ def _plan_stage(
 ) -> StagePlan:
     """Return the plan of a stage whose sources are open. models: of the stages before."""
     seed, sizes = derive_seed(seed, stage.name), tuple(map(len, sources))
-    exponent = stage.sampling_exponent
-    weights = repeats_by_size(sizes, exponent) if exponent < 1 else (1.0,) * len(sizes)
-    repeats = tuple(weight * source.spec.repeat for weight, source in zip(weights, sources, strict=True))
+    repeats = tuple(source.spec.repeat for source in sources)
     batches = mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
     steps = stage.steps or math.ceil(batches.epoch * (stage.epochs or 1) / stage.gradient_accumulation)
     return StagePlan(stage, seed, sources, batches, steps, folder.stage(stage.name), models, find_model)

@@ -142,9 +142,6 @@ class Stage(SettingsTable):
         "one-source",
         description="Sources of a batch: `one-source`, `equal` shares, `mixed` at random, or `sequential`.",
     )
-    sampling_exponent: float = Field(
-        1.0, ge=0, le=1, description="A source's weight is its size to this power. 0.5: as GTE; 0: equal."
-    )
     batch_size: int = Field(ge=2, description="Examples of a batch, over all processes.")
     gradient_accumulation: int = Field(
         1, ge=1, description="Batches of a step; each has its own negatives, their gradients are added."

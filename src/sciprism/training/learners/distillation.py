@@ -164,13 +164,11 @@ class RelationSettings(NamedTable):
 
     teacher: str = Field(description="An earlier stage, a folder, or the name of a sciprism model.")
     relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
-    teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
-    student_layer: int = Field(0, ge=0, description="Layer of the student, from 1. 0: the last.")
 
 
 @learners.register("relations")
 class RelationLearner(BlockLearner):
-    """Similarities of the states of a layer's tokens, as in the teacher's layer."""
+    """Similarities of the states of the last layer's tokens, as in the teacher's."""
 
     settings = RelationSettings
 
@@ -182,7 +180,6 @@ class RelationLearner(BlockLearner):
         if teacher.tokenizer.get_vocab() != student.tokenizer.get_vocab():
             raise InputError(f"relations: {objective.teacher} and its student have different vocabularies")
         self.teacher = teacher
-        self.layers = _layer(teacher, objective.teacher_layer), _layer(student, objective.student_layer)
         for encoder in (teacher, student):
             if encoder.dim % objective.relation_heads:
                 raise InputError(
@@ -196,16 +193,10 @@ class RelationLearner(BlockLearner):
     def loss_sums(self, blocks: Sequence[TokenBlock]) -> Tensor:
         """Return the sum over blocks of the divergence, (1,)."""
         batch = self.pack_blocks(blocks)
-        teacher_layer, student_layer = self.layers
+        model = self.teacher.model
         with torch.no_grad():
-            teacher = self.teacher.model.projections(batch, teacher_layer)
-        student = self.context.encoder.model.projections(batch, student_layer)
+            teacher = model.projections(batch, model.config.layers)
+        model = self.context.encoder.model
+        student = model.projections(batch, model.config.layers)
         mean = relation_distillation(teacher, student, batch.bounds, heads=self.objective.relation_heads)
         return (mean * len(blocks)).reshape(1)
-
-
-def _layer(encoder: Encoder, number: int) -> int:
-    layers = encoder.model.config.layers
-    if number > layers:
-        raise InputError(f"relations: layer {number} of {encoder.name}, which has {layers}")
-    return number or layers

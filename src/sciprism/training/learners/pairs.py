@@ -169,7 +169,6 @@ class FacetsSettings(NamedTable):
     mix: Literal["losses", "logits"] = Field(
         "losses", description="What is weighted: two cross-entropies (as in the code), or scores (as in the paper)."
     )
-    in_batch_negatives: bool = Field(False, description="The other examples' papers are negatives too.")
 
 
 @learners.register("facets")
@@ -179,20 +178,10 @@ class FacetsLearner(NegativePairLearner):
     settings = FacetsSettings
     by_facet: ClassVar[bool] = True
 
-    def __init__(self, objective: Any, context: LearnerContext) -> None:
-        super().__init__(objective, context)
-        self.gathers = objective.in_batch_negatives
-
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries, positives, negatives, each (B, K, D)."""
         settings = self.objective
-        parts = [self.context.processes.gather(group) for group in vectors] if self.gathers else vectors
-        return facet_contrast(
-            *parts,
-            best_pair_weight=settings.best_pair_weight,
-            mix=settings.mix,
-            in_batch_negatives=settings.in_batch_negatives,
-        )
+        return facet_contrast(*vectors, best_pair_weight=settings.best_pair_weight, mix=settings.mix)
 
 
 class LabelRankingSettings(NamedTable):
