@@ -41,6 +41,10 @@ def folder(address: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def rank(remote, encoder, queries, k=10, *, mode="exact", filter=None, why=True):
+    return remote.rank(encoder, queries, k, mode, filter, why)
+
+
 def assert_equal(here: Sequence[Ranking], there: Sequence[Ranking]) -> None:
     """Equal scores at every rank, and equal hits wherever the score is not that of a neighbour."""
     assert [ranking.query for ranking in here] == [ranking.query for ranking in there]
@@ -58,7 +62,7 @@ def test_exact_searches_are_the_local_ones(folder: Path, address: str, filter: F
     with RemoteCollection(address) as remote:
         assert len(remote) == PAPERS - 2
         here = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, filter=filter)
-        assert_equal(here, remote.rank(ENCODER, QUERIES, 12, filter=filter))
+        assert_equal(here, rank(remote, ENCODER, QUERIES, 12, filter=filter))
 
 
 def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
@@ -78,7 +82,7 @@ def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
             )
             [here] = search(stored, ENCODER, "word1", len(stored), filter=chosen, why=False)
             try:
-                [there] = remote.rank(ENCODER, ["word1"], len(stored), filter=chosen, why=False)
+                [there] = rank(remote, ENCODER, ["word1"], len(stored), filter=chosen, why=False)
             except InputError as error:
                 assert str(error).startswith("no paper of ")
                 found = set()
@@ -96,12 +100,12 @@ def test_other_distances(tmp_path: Path, address: str, distance: str) -> None:
     with_other = f"{address}_{distance}"
     assert push(tmp_path / "collection", with_other).recall == 1
     with RemoteCollection(with_other) as remote:
-        assert_equal(search(stored, encoder, QUERIES, 5), remote.rank(encoder, QUERIES, 5))
+        assert_equal(search(stored, encoder, QUERIES, 5), rank(remote, encoder, QUERIES, 5))
 
 
 def list_found(address: str, query: str, mode: str, **more: Filter) -> list[str]:
     with RemoteCollection(address) as remote:
-        return [hit.id for hit in remote.rank(ENCODER, [query], 200, mode=mode, why=False, **more)[0].hits]
+        return [hit.id for hit in rank(remote, ENCODER, [query], 200, mode=mode, why=False, **more)[0].hits]
 
 
 @pytest.mark.parametrize("query", ["word3 zebra", "zebra", "word1 AND word5 NOT word2", '"word1 word1" NOT word3'])
@@ -122,25 +126,25 @@ def test_words_rank_papers_that_have_more_of_them_first(tmp_path: Path, address:
     assert list_found(place, "dark matter", "lexical", filter=Filter(venue="nat", year_from=1990)) == ["both", "one"]
     meaning, words = (list_found(place, "dark matter", mode) for mode in ("exact", "lexical"))
     with RemoteCollection(place) as remote:
-        assert remote.rank(None, ["dark"], mode="lexical", why=False)[0].hits[0].id == "both"
-        scores = {hit.id: hit.score for hit in remote.rank(ENCODER, ["dark matter"], mode="hybrid", why=False)[0].hits}
+        assert rank(remote, None, ["dark"], mode="lexical", why=False)[0].hits[0].id == "both"
+        scores = {hit.id: hit.score for hit in rank(remote, ENCODER, ["dark matter"], mode="hybrid", why=False)[0].hits}
     expected = {id: sum(1 / (61 + ranking.index(id)) for ranking in (meaning, words) if id in ranking) for id in titles}
     assert scores == pytest.approx(expected)
 
 
 def test_an_approximate_index_is_built_and_dropped(folder: Path, address: str) -> None:
     with RemoteCollection(address) as remote, pytest.raises(InputError, match="--approximate"):
-        remote.rank(ENCODER, QUERIES, mode="approximate")
+        rank(remote, ENCODER, QUERIES, mode="approximate")
     report = push(folder, address, approximate=True)
     assert (report.new, report.changed, report.deleted) == (0, 0, 0) and report.recall > 0.9
     exact = search(StoredCollection.open(folder), ENCODER, QUERIES, 12)
     with RemoteCollection(address) as remote:
-        assert_equal(exact, remote.rank(ENCODER, QUERIES, 12))
-        found = remote.rank(ENCODER, QUERIES, 12, mode="approximate", filter=Filter(year_from=1950))
+        assert_equal(exact, rank(remote, ENCODER, QUERIES, 12))
+        found = rank(remote, ENCODER, QUERIES, 12, mode="approximate", filter=Filter(year_from=1950))
         assert all(len(ranking.hits) == 12 for ranking in found)
     push(folder, address)
     with RemoteCollection(address) as remote, pytest.raises(InputError, match="--approximate"):
-        remote.rank(ENCODER, QUERIES, mode="approximate")
+        rank(remote, ENCODER, QUERIES, mode="approximate")
 
 
 def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str) -> None:
@@ -151,4 +155,4 @@ def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str)
     report = push(folder, address)
     assert (report.new, report.changed, report.deleted, report.papers) == (3, 4, 6, PAPERS - 5)
     with RemoteCollection(address) as remote:
-        assert_equal(search(StoredCollection.open(folder), ENCODER, QUERIES, 12), remote.rank(ENCODER, QUERIES, 12))
+        assert_equal(search(StoredCollection.open(folder), ENCODER, QUERIES, 12), rank(remote, ENCODER, QUERIES, 12))

@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def list_ids(address: str) -> list[str]:
     with RemoteCollection(address) as collection:
-        return sorted(hit.id for hit in collection.rank(ENCODER, ["word1"], 99, why=False)[0].hits)
+        return sorted(hit.id for hit in collection.rank(ENCODER, ["word1"], 99, "exact", None, False)[0].hits)
 
 
 def read_refusal(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
@@ -262,7 +262,7 @@ def test_another_encoder_is_refused(address: str, folder: Path, tmp_path: Path) 
     with pytest.raises(InputError, match=r"spaces near\), .*more of .*spaces near, kind\); push to another name"):
         push(tmp_path / "more", address)
     with RemoteCollection(address) as collection, pytest.raises(InputError, match="fingerprint f0"):
-        collection.rank(other, ["word1"])
+        collection.rank(other, ["word1"], 10, "exact", None, True)
     assert len(list_ids(address)) == 30
 
 

@@ -48,7 +48,7 @@ def guarded(folder, tmp_path_factory) -> Iterator[TestClient]:
 
 
 def test_search_has_the_document_of_the_command(client, folder, tiny_encoder):
-    hits = Collection(folder).rank(tiny_encoder, ["dark matter"], 2)[0].to_json()["hits"]
+    hits = Collection(folder).rank(tiny_encoder, ["dark matter"], 2, "exact", None, True)[0].to_json()["hits"]
     for answer in (
         client.get("/search", params={"q": "dark matter", "k": 2}),
         client.post("/search", json={"q": ["dark matter"], "k": 2}),

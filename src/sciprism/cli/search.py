@@ -127,7 +127,7 @@ def _search_database(
             warn_unfinished(address, len(remote), "push")
         needed = why or mode != "lexical"
         encoder = load_recorded_encoder(remote.record.encoder, address, model) if needed else None
-        return remote.rank(encoder, queries, k, mode=mode, filter=filter, why=why)
+        return remote.rank(encoder, queries, k, mode, filter, why)
 
 
 def _collect_queries(words: list[str], queries: Iterable[str], mode: str) -> list[str]:

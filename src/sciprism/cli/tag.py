@@ -416,7 +416,7 @@ def _check_output(output: Path, inputs: Sequence[str | Path]) -> str:
     """Return the format of the file to write; InputError where writing it would lose an input or verdicts."""
     from sciprism.uses.tagging.suggestions import check_verdicts, choose_format
 
-    chosen = choose_format(output, "")
+    chosen = choose_format(output)
     check_outputs([output], inputs)
     check_verdicts(output, chosen)
     return chosen

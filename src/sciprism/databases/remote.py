@@ -192,9 +192,10 @@ class RemoteCollection(Searchable):
             self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model)
         return self._encoder
 
-    def _rank(
+    def rank(
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
+        """Rank papers for each query, as the function `search` does."""
         made_by, spaces, distance = self.record.encoder, self.record.spaces, self.record.encoder.distance
         space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, self.address)
         exact = mode == "exact" or not self.record.approximate

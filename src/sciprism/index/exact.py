@@ -37,8 +37,8 @@ vector_searches: Registry[VectorSearch] = Registry("search mode")
 CONSTANT = 60  # smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int, constant: int = CONSTANT) -> tuple[Floats, Rows]:
-    """Score each row with the sum of 1 / (constant + rank) over rankings (m, depth); keep the k best.
+def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int) -> tuple[Floats, Rows]:
+    """Score each row with the sum of 1 / (CONSTANT + rank) over rankings (m, depth); keep the k best.
 
     Row -1 is none. Ties go to the lower row. With fewer than k rows the rest is -inf and row -1.
     """
@@ -50,7 +50,7 @@ def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int, constant: int = CON
         for ranking in rankings:
             for rank, row in enumerate(ranking[query].tolist(), 1):
                 if row >= 0:
-                    scores[row] += 1 / (constant + rank)
+                    scores[row] += 1 / (CONSTANT + rank)
         ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
         for rank, (row, score) in enumerate(ranked):
             best[query, rank], rows[query, rank] = score, row

@@ -332,5 +332,5 @@ def download_tags(library: Library, review: OpenedReview, suffix: Literal["csv",
     with _reviewing:
         suggested: Iterable[PaperTags] = review.papers.values() if suffix == "csv" else review.accepted()
         tagged = ((papers.get(tags.id) or Paper(id=tags.id, title=tags.title), tags) for tags in suggested)
-        lines = [*format_tags(choose_format(Path(name), ""), tagged, review.verdicts)]
+        lines = [*format_tags(choose_format(Path(name)), tagged, review.verdicts)]
     return text_file("".join(f"{line}\n" for line in lines), name)

@@ -194,12 +194,12 @@ class SimilarityScale:
     left out where the collection's pairs are not like those that it was fitted to; `notes` say so.
     """
 
-    def __init__(self, stored: StoredCollection, *, seed: int = 0) -> None:
+    def __init__(self, stored: StoredCollection) -> None:
         """Compare a sample of the papers with each other. Raises InputError for a collection of one paper."""
         if len(stored.live) < 2:
             raise InputError(f"{stored.folder} has one paper alone; a percentile needs pairs of papers")
         self.space, distance = choose_paper_space(stored), stored.manifest.encoder.distance
-        rows = sample_rows(stored, BACKGROUND, seed)
+        rows = sample_rows(stored, BACKGROUND, 0)
         unit = torch.from_numpy(normalize_for(stored.read_rows(self.space, rows).block(0, len(rows)), distance))
         self._background = np.sort(compare(unit, unit, distance)[np.triu_indices(len(rows), 1)])
         known, shipped = read_curves(stored, self.space)
@@ -252,7 +252,7 @@ def read_curves(stored: StoredCollection, space: str) -> tuple[list[RelationCurv
     return [], True
 
 
-def fit_relations(stored: StoredCollection, by: Sequence[str], *, seed: int = 0) -> list[RelationCurve]:
+def fit_relations(stored: StoredCollection, by: Sequence[str]) -> list[RelationCurve]:
     """Fit a curve to the papers of a collection for each of some `RELATIONS`, and write them into it.
 
     Raises InputError where too few papers have such a relation; nothing is written then. What was fitted before is
@@ -262,7 +262,7 @@ def fit_relations(stored: StoredCollection, by: Sequence[str], *, seed: int = 0)
         unknown = next((repr(name) for name in by if name not in RELATIONS), "nothing")
         raise InputError(f"{unknown} is not one of {', '.join(RELATIONS)}")
     space, curves = choose_paper_space(stored), []
-    rows = sample_rows(stored, FITTED, seed)
+    rows = sample_rows(stored, FITTED, 0)
     papers = stored.papers(rows)
     for name in by:
         by_keys = name != "references"

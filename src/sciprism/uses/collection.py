@@ -220,9 +220,10 @@ class Collection(Searchable):
                 return name
         raise InputError(f"{self.folder} holds vectors of {', '.join(self.formats)}, not of {format!r}")
 
-    def _rank(
+    def rank(
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
+        """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
         check_filter(self.stored, filter or Filter())
         return search(self.stored, encoder, queries, k, mode=mode, filter=filter, why=why)
 

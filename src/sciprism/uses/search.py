@@ -182,21 +182,9 @@ class Searchable:
         raise NotImplementedError
 
     def rank(
-        self,
-        encoder: Encoder | None,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        mode: str = "exact",
-        filter: Filter | None = None,
-        why: bool = True,
-    ) -> list[Ranking]:
-        """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
-        return self._rank(encoder, queries, k, mode, filter, why)
-
-    def _rank(
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
+        """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
         raise NotImplementedError
 
     @overload
@@ -216,7 +204,7 @@ class Searchable:
         """
         encoder = None if mode == "lexical" and not why else self.encoder
         texts = [queries] if isinstance(queries, str) else list(queries)
-        ranked = self.rank(encoder, texts, k, mode=mode, filter=build_filter(filters), why=why)
+        ranked = self.rank(encoder, texts, k, mode, build_filter(filters), why)
         rankings = [list(ranking.hits) for ranking in ranked]
         return rankings[0] if isinstance(queries, str) else rankings
 

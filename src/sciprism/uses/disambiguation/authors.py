@@ -21,7 +21,7 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper, Signature
 from sciprism.papers.rows import detect_layout, read_rows
 from sciprism.progress import Progress, show_nothing
-from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs
+from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs, join_blocks
 from sciprism.uses.disambiguation.features import COLUMNS as FEATURE_COLUMNS
 from sciprism.uses.disambiguation.features import FEATURES, PairFeatures
 
@@ -116,17 +116,16 @@ def disambiguate(
     papers: Iterable[Paper],
     *,
     known: Mapping[Place, KnownAuthor] | None = None,
-    model: PairModel | None = None,
     progress: Progress = show_nothing,
 ) -> Disambiguation:
     """Group the signatures of papers into authors, each block apart: first initial and surname.
 
     known: ids given before, which stay, and ORCIDs, which papers may have too. Signatures of one id are one author;
-    those of two ids are not, nor are two of one paper. model: of pairs; default: the one that ships.
+    those of two ids are not, nor are two of one paper.
     """
     read, result = [replace(paper, abstract="", references=()) for paper in papers], Disambiguation()
     listed = list({paper.id: paper for paper in reversed(read)}.values())[::-1]
-    signatures, model, result.repeated = list_signatures(listed), model or PairModel.load(), len(read) - len(listed)
+    signatures, model, result.repeated = list_signatures(listed), PairModel.load(), len(read) - len(listed)
     result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
     given = _match_known(listed, signatures, known or {}, result.conflicts)
     persons = _identify(given, result.conflicts)
@@ -141,7 +140,7 @@ def disambiguate(
         name = block.replace(" ", "-")
         return next(id for n in numbers[name] if (id := f"{name}-{n}") not in used)
 
-    for batch in _batch(_list_blocks(signatures, result.divided)):
+    for batch in join_blocks(_list_blocks(signatures, result.divided), len, BATCH):
         for block in _compare_blocks(batch, listed, signatures, persons, model):
             for group in block.group(model.cut):
                 author = max(block.persons[place] for place in group) or give_id(block.signatures[group[0]].block)
@@ -220,17 +219,6 @@ def _list_blocks(signatures: Sequence[Signature], divided: list[str]) -> Iterato
         size = -(-len(rows) // -(-len(rows) // MAX_BLOCK))  # of equal parts
         for start in range(0, len(rows), size):
             yield sorted(rows[start : start + size])
-
-
-def _batch(blocks: Iterable[list[int]]) -> Iterator[list[list[int]]]:
-    batch: list[list[int]] = []
-    for block in blocks:
-        if batch and sum(map(len, batch)) + len(block) > BATCH:
-            yield batch
-            batch = []
-        batch.append(block)
-    if batch:
-        yield batch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ distance.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,6 +225,7 @@ def _train_trees(
     return BoostedTrees(booster, columns, settings, int(booster.best_iteration), float(auc))
 
 
+Block = TypeVar("Block", Rows, list[int])
 FeatureFunction = Callable[[Rows, Rows], Floats]
 DistanceFunction = Callable[[Floats], Doubles]
 CUT_STEPS = 100  # candidate cuts on dev
@@ -261,7 +262,7 @@ def build_dendrograms(
 
     rows = tuple(blocks.values())
     linkages: list[list[Doubles]] = [[] for _ in models]
-    for batch in _batches(rows):
+    for batch in join_blocks(rows, lambda block: len(block) * (len(block) - 1) // 2, MAX_PAIRS):
         pairs = [all_pairs(block) for block in batch]
         left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
         table = features(left, right)
@@ -307,15 +308,14 @@ def cluster_by_name(signatures: Sequence[Signature], blocks: Mapping[str, Rows])
     return np.array(rows, np.int64), np.array(clusters, np.int64)
 
 
-def _batches(blocks: Sequence[Rows]) -> list[list[Rows]]:
-    """Group whole blocks into batches of at most `MAX_PAIRS` pairs, at least one block each."""
-    batches: list[list[Rows]] = []
-    room = 0
-    for rows in blocks:
-        size = len(rows) * (len(rows) - 1) // 2
-        if not batches or size > room:
-            batches.append([])
-            room = MAX_PAIRS
-        batches[-1].append(rows)
-        room -= size
-    return batches
+def join_blocks(blocks: Iterable[Block], count: Callable[[Block], int], most: int) -> Iterator[list[Block]]:
+    """Yield whole blocks together: those of one batch count at most so much, or are one block alone."""
+    batch, total = list[Block](), 0
+    for block in blocks:
+        if batch and total + count(block) > most:
+            yield batch
+            batch, total = [], 0
+        batch.append(block)
+        total += count(block)
+    if batch:
+        yield batch

@@ -71,13 +71,13 @@ class PaperSpace:
     centre: Floats
 
     @classmethod
-    def learn(cls, papers: Sequence[Paper], vectors: Floats, *, directions: int = DIRECTIONS) -> PaperSpace:
+    def learn(cls, papers: Sequence[Paper], vectors: Floats) -> PaperSpace:
         """Learn terms, and the leading right singular vectors of the texts in them, from papers without their tags."""
         texts = list_texts(papers)
         terms = learn_terms(texts, stems_of)
         matrix = terms.transform(texts)
         options = {"n_oversamples": OVERSAMPLE, "n_iter": 1, "power_iteration_normalizer": "QR", "random_state": 0}
-        _, _, found = randomized_svd(matrix, min(directions, *matrix.shape), **options)  # Halko et al., 2011
+        _, _, found = randomized_svd(matrix, min(DIRECTIONS, *matrix.shape), **options)  # Halko et al., 2011
         return cls(terms, np.ascontiguousarray(found.T), vectors.mean(axis=0))
 
     @classmethod

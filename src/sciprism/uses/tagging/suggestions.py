@@ -390,20 +390,17 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
 COLUMNS = ("paper", "title", "rank", "uri", "notation", "label", "probability", "why", "verdict")
 """Of the CSV; verdict is empty, for yes or no of the person who reviews it."""
 SUFFIXES = {".csv": "csv", ".tsv": "annif-tsv", ".jsonl": "jsonl", ".json": "annif-json"}
-FORMATS = ("csv", "jsonl", "annif-tsv", "annif-json")
 NO_VERDICTS: Mapping[tuple[str, str], str] = {}
 
 
-def choose_format(output: Path, format: str) -> str:
-    """Return the format of an output file: as named, else by its suffix; InputError for an unknown one."""
-    if format and format not in FORMATS:
-        raise InputError(f"format {format!r} is not one of {', '.join(FORMATS)}")
-    if not format and output.suffix.lower() not in SUFFIXES:
+def choose_format(output: Path) -> str:
+    """Return the format of an output file by its suffix; InputError for an unknown one."""
+    if output.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"{output}: no format is known for {output.suffix or 'a name without suffix'}; end its name in "
             f"{', '.join(SUFFIXES)}"
         )
-    return format or SUFFIXES[output.suffix.lower()]
+    return SUFFIXES[output.suffix.lower()]
 
 
 def check_verdicts(output: Path, format: str) -> None:

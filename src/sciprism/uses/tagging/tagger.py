@@ -31,7 +31,6 @@ from sciprism.store import StoredCollection
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.collection import find_encoder
 from sciprism.uses.tagging.evidence import (
-    DIRECTIONS,
     FEATURES,
     Evidence,
     EvidenceCollector,
@@ -286,12 +285,9 @@ def train(
     data: TaggedPapers,
     *,
     seed: int = 0,
-    directions: int = DIRECTIONS,
     progress: Progress = show_nothing,
 ) -> Tagger:
-    """Train sources, ranker, calibration and threshold.
-
-    label_vectors: (labels, e). directions: of the papers' words.
+    """Train sources, ranker, calibration and threshold. label_vectors: (labels, e).
 
     Raises InputError for too few tagged papers.
     """
@@ -304,7 +300,7 @@ def train(
     label_vectors = _round(label_vectors)
     collector = EvidenceCollector(vocabulary, label_vectors)
     matches = collector.find_names(data.papers)
-    space = PaperSpace.learn(data.papers, data.vectors, directions=directions)
+    space = PaperSpace.learn(data.papers, data.vectors)
     space = replace(space, directions=_round(space.directions))
     located = space.locate(data.papers, data.vectors)
     papers, features, right = rank_out_of_fold(collector, data, space, located, matches, seed, progress)
@@ -405,8 +401,6 @@ def learn_from_feedback(
     papers: Sequence[Paper],
     vectors: Floats,
     *,
-    seed: int = 0,
-    directions: int = DIRECTIONS,
     progress: Progress = show_nothing,
 ) -> tuple[Tagger, FeedbackReport]:
     """Train again with judged tags added to the papers of the tagger.
@@ -426,9 +420,7 @@ def learn_from_feedback(
         raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
     rows = [given[id] for id in usable if id not in stored]
     merged = _add_verdicts(data, usable, [papers[row] for row in rows], vectors[np.array(rows, np.int64)])
-    learned = train(
-        tagger.vocabulary, tagger.label_vectors, merged, seed=seed, directions=directions, progress=progress
-    )
+    learned = train(tagger.vocabulary, tagger.label_vectors, merged, progress=progress)
     learned.encoder = tagger.encoder
     accepted = sum(sum(labels.values()) for labels in usable.values())
     rejected = sum(map(len, usable.values())) - accepted
@@ -532,11 +524,10 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
 
 
 class TagVectors:
-    """An encoder in the format in which papers and labels compare. cache: the folder of vectors."""
+    """An encoder in the format in which papers and labels compare."""
 
-    def __init__(self, encoder: Encoder, cache: Path | None = None) -> None:
-        self.encoder = encoder
-        self._cached = CachedEncoder(encoder, cache)
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder, self._cached = encoder, CachedEncoder(encoder)
         shared = [
             format
             for format in FORMATS
