@@ -87,7 +87,7 @@ def test_an_interest_without_terms_has_the_title_of_its_central_paper() -> None:
     papers = [Paper(id="a", title="On it"), Paper(id="b", title="On that"), Paper(id="c", title="Of this")]
     (only,) = describe_interests(papers, build_groups(3, spread=0.01), np.zeros(3, np.int64))
     assert only.terms == () and only.name == only.central and only.central in {paper.title for paper in papers}
-    assert only.papers == 3 and only.number == 1
+    assert only.papers == 3
 
 
 NONE, AXES, NO_YEARS = np.empty((0, 3), np.float32), np.eye(3, dtype=np.float32), np.full(3, np.nan)

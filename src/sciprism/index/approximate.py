@@ -134,6 +134,7 @@ class InvertedLists:
         self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
         self._starts = np.cumsum([0, *self._sizes[:-1]]) * self.entry_bytes
         self._content: Bytes = np.memmap(lists, np.uint8, "r")
+        self.rows = int(self._sizes.sum())
         self._map(lists)
 
     def _map(self, lists: Path) -> None:
@@ -147,7 +148,7 @@ class InvertedLists:
         mapped.do_mmap()
         self._index.replace_invlists(mapped, True)
         mapped.this.disown()  # the index frees it
-        self._index.ntotal = int(self._sizes.sum())
+        self._index.ntotal = self.rows
 
     def find(self, queries: Floats, depth: int, effort: int, selector: Any = None) -> Rows:
         """Return the candidates of each query (m, d): rows (m, depth), nearest first, -1 for none."""
@@ -159,10 +160,6 @@ class InvertedLists:
         pointers = [faiss.swig_ptr(array) for array in (lists, near, scores, rows)]
         self._index.search_preassigned_c(len(queries), faiss.swig_ptr(queries), depth, *pointers, False, params)
         return rows
-
-    def widen(self, effort: int, depth: int) -> int:
-        """Return the effort whose lists hold twice so many candidates on average, at least the given one."""
-        return max(effort, -(-2 * depth * self.efforts[-1] // int(self._index.ntotal)))
 
     def cost(self, queries: Floats, depth: int, effort: int) -> float:
         """Return how many codes a search reads, and as many as it could in the time of its exact scores."""
@@ -501,9 +498,8 @@ def search(
         return search_exactly(collection, space, queries, k, mask)
     distance = collection.manifest.encoder.distance
     depth = min(max(k + EXTRA_CANDIDATES, -(-depth * k // K)), collection.rows)
-    effort = min(
-        int(index.widen(effort, depth) / share), index.efforts[-1]
-    )  # only a share of what is read may be found
+    effort = max(effort, -(-2 * depth * index.efforts[-1] // index.rows))  # its lists hold twice so many candidates
+    effort = min(int(effort / share), index.efforts[-1])  # only a share of what is read may be found
     rows = index.find(normalize_for(queries, distance), depth, effort, _select(mask))
     return rescore(queries, collection.vectors(space), rows, k, distance)
 

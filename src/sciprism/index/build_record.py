@@ -10,7 +10,6 @@ import numpy as np
 
 from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import PARTIAL_SUFFIX
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import StoredRecord
 
@@ -38,12 +37,6 @@ def hash_contents(collection: StoredCollection) -> str:
     """Return a hash of the checksums of all files; equal for equal collections."""
     files = (item for shard in collection.manifest.shards for item in shard.files.items())
     return hashlib.sha256("".join(f"{name} {file.sha256}\n" for name, file in files).encode()).hexdigest()
-
-
-def delete_record(folder: Path) -> None:
-    """Delete the record, and what a killed build left: the index is being built and does not count."""
-    for path in (folder / RECORD_NAME, *folder.glob(f"*{PARTIAL_SUFFIX}")):
-        path.unlink(missing_ok=True)
 
 
 def write_record(

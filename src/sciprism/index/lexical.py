@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
-from sciprism.index.build_record import IndexChecks, delete_record, write_record
+from sciprism.index.build_record import RECORD_NAME, IndexChecks, write_record
 from sciprism.papers.cleaning import fold_text
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
@@ -133,7 +133,8 @@ def build(collection: StoredCollection, *, progress: Progress = show_nothing) ->
     import bm25s
 
     folder = _index_folder(collection)
-    delete_record(folder)
+    for path in (folder / RECORD_NAME, *folder.glob(f"*{PARTIAL_SUFFIX}")):  # it does not count until it is built
+        path.unlink(missing_ok=True)
     tokenizer = _build_tokenizer()
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

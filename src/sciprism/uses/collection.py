@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.files import check_companion, write_atomically
 from sciprism.papers.bibliography_entries import find_doi
@@ -18,7 +17,7 @@ from sciprism.papers.records import Paper
 from sciprism.parallel import DEVICE
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.manifest import EncoderRecord
-from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids
+from sciprism.store.paper_lookup import READ_ROWS, check_filter, iterate_papers, iterate_vectors, list_ids
 from sciprism.uses.search import (
     Hit,
     Ranking,
@@ -373,7 +372,7 @@ def export(stored: StoredCollection, space: str, path: Path) -> int:
         write_atomically(path, lambda file: write_npy(file, stored, space))
         path = table
     writer = write_parquet if path.suffix == ".parquet" else write_csv
-    write_atomically(path, lambda file: writer(file, iterate_parts(stored, space), with_vectors))
+    write_atomically(path, lambda file: writer(file, stored, space, with_vectors))
     return len(stored)
 
 
@@ -388,14 +387,14 @@ def _check_sources(stored: StoredCollection, outputs: set[Path]) -> None:
             raise InputError(f"{output} is a file that {stored.folder} was made of; name another file")
 
 
-def iterate_parts(stored: StoredCollection, space: str) -> Iterator[tuple[pa.Table, Floats]]:
-    """Yield tables of papers, and their vectors, (b, d)."""
-    first = 0
-    for vectors in iterate_vectors(stored, space):
-        yield build_table(stored.papers(stored.live[first : first + len(vectors)])), vectors
-        first += len(vectors)
-    if not first:
-        yield build_table(()), np.empty((0, stored.manifest.spaces[space].dim), np.float32)
+def read_with_vectors(
+    stored: StoredCollection, space: str, rows: Rows | None = None, size: int = READ_ROWS
+) -> Iterator[tuple[list[Paper], Floats]]:
+    """Yield papers, all or those of some rows, and their vectors (b, d), in blocks of some size."""
+    rows = stored.live if rows is None else rows
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        yield stored.papers(part), stored.read_rows(space, part).block(0, len(part))
 
 
 def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
@@ -407,17 +406,14 @@ def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
         file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
 
 
-def write_parquet(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
-    """Write tables with a column `vector` of lists of one length."""
+def write_parquet(file: Any, stored: StoredCollection, space: str, _: bool) -> None:
+    """Write a table of all papers with a column `vector` of lists of one length."""
     from pyarrow import parquet
 
-    with ExitStack() as stack:
-        writer = None
-        for table, vectors in parts:
-            if with_vectors:
-                table = append_vectors(table, vectors)
-            writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema, compression="zstd"))
-            writer.write_table(table)
+    empty = append_vectors(build_table(()), np.empty((0, stored.manifest.spaces[space].dim), np.float32))
+    with parquet.ParquetWriter(file, empty.schema, compression="zstd") as writer:
+        for papers, vectors in read_with_vectors(stored, space):
+            writer.write_table(append_vectors(build_table(papers), vectors))
 
 
 def append_vectors(table: pa.Table, vectors: Floats) -> pa.Table:
@@ -428,20 +424,17 @@ def append_vectors(table: pa.Table, vectors: Floats) -> pa.Table:
     return table.append_column("vector", pa.FixedSizeListArray.from_arrays(values, vectors.shape[1]))
 
 
-def write_csv(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
-    """Write tables with a column for each number of the vectors; lists are joined."""
+def write_csv(file: Any, stored: StoredCollection, space: str, with_vectors: bool) -> None:
+    """Write a table of all papers, with vectors a column for each of their numbers; lists are joined."""
     import csv
     import io
 
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    rows = csv.writer(text)
-    written = False
-    for table, vectors in parts:
-        if not written:
-            rows.writerow([*table.column_names, *(f"v{i}" for i in range(vectors.shape[1] * with_vectors))])
-            written = True
-        values = zip(*(map(flatten, column.to_pylist()) for column in table.columns), strict=True)
-        numbers = vectors.tolist() if with_vectors else [[]] * len(vectors)
+    rows, width = csv.writer(text), stored.manifest.spaces[space].dim * with_vectors
+    rows.writerow([*COLUMNS, *(f"v{i}" for i in range(width))])
+    for papers, vectors in read_with_vectors(stored, space):
+        values = zip(*(map(flatten, column.to_pylist()) for column in build_table(papers).columns), strict=True)
+        numbers = vectors[:, :width].tolist()
         rows.writerows([*line, *(f"{n:.8g}" for n in more)] for line, more in zip(values, numbers, strict=True))
     text.detach()
 

@@ -376,7 +376,6 @@ def check_output(path: Path) -> None:
 
 def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> None:
     """Write papers, each with the ids of its other versions, by the file's suffix: as a whole, or not at all."""
-    check_output(path)
     suffix, rows = path.suffix.lower(), ((paper, _to_json(paper, versions)) for paper, versions in papers)
     if suffix in (".bib", ".ris"):
         lines = (format_bibtex if suffix == ".bib" else format_ris)((paper, _note(row)) for paper, row in rows)

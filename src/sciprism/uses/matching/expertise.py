@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
-from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
+from sciprism.uses.collection import read_with_vectors
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.search import choose_paper_space
 
@@ -30,9 +29,9 @@ def read_vectors(collections: Sequence[StoredCollection]) -> dict[tuple[str, str
     """Return title and abstract of each paper of some collections -> its vector."""
     known: dict[tuple[str, str], Floats] = {}
     for stored in collections:
-        vectors = chain.from_iterable(iterate_vectors(stored, choose_paper_space(stored)))
-        for paper, vector in zip(chain.from_iterable(iterate_papers(stored)), vectors, strict=True):
-            known.setdefault((paper.title, paper.abstract), vector)
+        for papers, vectors in read_with_vectors(stored, choose_paper_space(stored)):
+            for paper, vector in zip(papers, vectors, strict=True):
+                known.setdefault((paper.title, paper.abstract), vector)
     return known
 
 

@@ -144,12 +144,9 @@ class Matching:
         write_json(audit, self.audit)
         return audit
 
-    def write_scores(self, path: Path | str) -> int:
-        """Write the scores that were considered as OpenReview's rows `paper,reviewer,score`; return their number."""
-        if self.scored is None:
-            raise InputError("this result holds no scores")
+    def write_scores(self, path: Path | str) -> None:
+        """Write the scores that were considered as OpenReview's rows `paper,reviewer,score`."""
         write_rows(Path(path), self.scored())
-        return int(self.audit["counts"]["pairs considered"])
 
     def to_json(self) -> dict[str, Any]:
         """Return pairs and audit as JSON values."""

@@ -393,7 +393,7 @@ def read_reviewers(
     `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, an id that occurs
     twice, a paper that is not there, a limit that is no number.
     """
-    report = ReadReport() if report is None else report
+    report = report or ReadReport()
     if not path.exists():
         raise InputError(f"{path}: no such file or folder of reviewers")
     if is_collection(path):
@@ -414,7 +414,7 @@ def read_reviewers(
                 written |= {paper.id: paper for paper in list_papers(place, skip_bad, report)}
         there = f"not in {', '.join(map(str, papers))}" if papers else "nowhere; name its file with --reviewer-papers"
         reviewers = list(_read_reviewer_table(path, written, there))
-        reviewers = _add_folder(reviewers, folder, DropReport() if dropped is None else dropped)
+        reviewers = _add_folder(reviewers, folder, dropped or DropReport())
     if not reviewers:
         raise InputError(f"{path} holds no reviewer")
     return reviewers

@@ -84,7 +84,7 @@ def match(
     ids, numbers = [paper.id for paper in papers], [reviewer.id for reviewer in people]
     stated = read_stated_pairs(files, PairReader(IdIndex(ids), ReviewerIndex(people), skip_bad, dropped))
     written = (paper for reviewer in people for paper in reviewer.papers)
-    year = settings.year or max((paper.year or 0 for paper in (*papers, *written)), default=0)
+    year = max((paper.year or 0 for paper in (*papers, *written)), default=0)
     compared = ConflictInput(papers, authorships, people, year - COAUTHOR_YEARS + 1)
     forbidden = join_forbidden(stated, find_conflicts(compared, settings.conflicts), (ids, numbers))
     described = _describe_inputs(papers, people, stated, forbidden)

@@ -39,7 +39,7 @@ class MatchSettings:
 
     Fields with a text are options of `sciprism match`. max_papers: of reviewers whose own limit is not stated.
     scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. candidates: reviewers that are
-    considered for each submission, at least. year: from which ages count, 0: the latest of all papers.
+    considered for each submission, at least.
     objective: `fair` raises the worst-served submission, then the sum; `perturbed` samples, and no pair has more than
     `max_probability`. quality: the least share of the highest sum, in expectation, where that probability permits it.
     """
@@ -50,7 +50,6 @@ class MatchSettings:
     scoring: str = "mean-3"
     bid_weight: float = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
-    year: int = 0
     candidates: int = 100
     objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
     balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False

@@ -32,9 +32,8 @@ EMPTY_WORDS = frozenset((files(__package__) / "empty_words.txt").read_text(encod
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """A group of own papers: its number (from 1), typical terms, most central paper, and size."""
+    """A group of own papers: its typical terms, most central paper, and size."""
 
-    number: int
     terms: tuple[str, ...]
     central: str
     papers: int
@@ -111,7 +110,7 @@ def describe_interests(papers: Sequence[Paper], vectors: Floats, groups: Rows) -
     for number, members in enumerate(rows):
         named = () if terms[number] in terms[:number] else terms[number]  # names differ
         central = members[(vectors[members] @ vectors[members].sum(axis=0)).argmax()]
-        interests.append(Interest(number + 1, named, papers[central].title, len(members)))
+        interests.append(Interest(named, papers[central].title, len(members)))
     return interests
 
 

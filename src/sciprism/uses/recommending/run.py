@@ -26,7 +26,7 @@ from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import PaperIndex
-from sciprism.uses.collection import Collection, check_same_space, find_encoder
+from sciprism.uses.collection import Collection, check_same_space, find_encoder, read_with_vectors
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.results import (
     NEAR_COPY,
@@ -54,52 +54,29 @@ READ = 512  # papers of a collection that are compared at once: bounds the simil
 PaperInput = Paths | StoredCollection | Collection | Iterable[Paper]
 """Files of papers, folders of collections, open collections, or papers."""
 PaperVectors = Callable[[Sequence[Paper]], Floats]  # encodes papers, (n, d)
-
-
-@dataclass(frozen=True, slots=True)
-class PaperBlock:
-    """Papers and their vectors (b, d)."""
-
-    papers: Sequence[Paper]
-    vectors: Floats
-
-    @property
-    def without_abstract(self) -> int:
-        """Count the papers without an abstract."""
-        return sum(is_blank(paper.abstract) for paper in self.papers)
+PaperBlock = tuple[list[Paper], Floats]  # and their vectors (b, d)
 
 
 @dataclass(slots=True)
 class PaperSource:
     """Some papers of an input: of a collection, whose vectors are mapped, or those that `read` yields, to be encoded.
 
-    read: counts in a report what it skips. repeatable: whether they can be read twice. piped: whether standard input is
-    among the files.
+    read: counts in a report what it skips. repeatable: whether they can be read twice.
     """
 
     stored: StoredCollection | None = None
     read: Callable[[ReadReport], Iterator[Paper]] = lambda _: iter(())
     repeatable: bool = True
-    piped: bool = False
     skipped: ReadReport = field(default_factory=ReadReport)
-
-    def count(self) -> int | None:
-        """Return the number of papers, None where they can be read only once. InputError for a bad record."""
-        if self.stored is not None:
-            return len(self.stored)
-        return sum(1 for _ in self.read(ReadReport())) if self.repeatable else None
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
         """Yield all papers in blocks."""
-        if (stored := self.stored) is not None:
-            for start in range(0, len(stored.live), READ):
-                rows = stored.live[start : start + READ]
-                vectors = stored.read_rows(choose_paper_space(stored), rows).block(0, len(rows))
-                yield PaperBlock(stored.papers(rows), vectors)
+        if self.stored is not None:
+            yield from read_with_vectors(self.stored, choose_paper_space(self.stored), size=READ)
             return
         papers = self.read(self.skipped)
         while block := list(islice(papers, ENCODED)):
-            yield PaperBlock(block, encode(block))
+            yield block, encode(block)
 
 
 def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSource]:
@@ -122,12 +99,10 @@ def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSou
     sources = [PaperSource(StoredCollection.open(path)) for path in stored]
     if files:
         read_papers(files)  # opens nothing, and names a missing file
-        piped = "-" in files
         sources.append(
             PaperSource(
                 read=lambda report: read_papers(files, skip_bad=skip_bad, report=report),
-                repeatable=not piped and not any(Path(path).is_fifo() for path in files),
-                piped=piped,
+                repeatable=not any(path == "-" or Path(path).is_fifo() for path in files),
             )
         )
     return sources
@@ -377,12 +352,12 @@ class CandidatePool:
 
     def add(self, block: PaperBlock) -> None:
         """Score the papers of a block, and retain those among the best; count those that are known."""
-        first = self.counts.new
-        self.counts.new += len(block.papers)
-        self.counts.new_without_abstract += block.without_abstract
-        new = [i for i, paper in enumerate(block.papers) if not self._is_known(paper)]
-        papers = [block.papers[i] for i in new]
-        vectors = normalize_rows(block.vectors[new])
+        first, (read, stored) = self.counts.new, block
+        self.counts.new += len(read)
+        self.counts.new_without_abstract += count_without_abstract(read)
+        new = [i for i, paper in enumerate(read) if not self._is_known(paper)]
+        papers = [read[i] for i in new]
+        vectors = normalize_rows(stored[new])
         relevance = self.profile.score(vectors, list_years(papers))
         floors = np.array([best[-1][0] if len(best) == self._size else -np.inf for best in self._best])
         inside = 1 + relevance.interest
@@ -424,6 +399,11 @@ class CandidatePool:
 
     def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
         self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
+
+
+def count_without_abstract(papers: Iterable[Paper]) -> int:
+    """Count the papers without an abstract."""
+    return sum(is_blank(paper.abstract) for paper in papers)
 
 
 def list_years(papers: Sequence[Paper]) -> Doubles:
@@ -480,13 +460,13 @@ def recommend(
     settings = settings or RecommendSettings()
     given = {"library": library, "new": new, "unwanted": unwanted}
     inputs = {name: open_sources(papers, skip_bad, name) for name, papers in given.items()}
-    piped = [name for name, opened in inputs.items() for source in opened if source.piped]
+    piped = [name for name, papers in given.items() if isinstance(papers, str | list) and "-" in papers]
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if source.stored is not None], model)
     own, versions, vectors, counts = _read_library(inputs["library"], space, progress)
-    disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
+    disliked, disliked_vectors = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
     counts.unwanted_given = len(disliked)
     groups = find_interests(vectors, settings.interests)
     interests, total = tuple(describe_interests(own, vectors, groups)), _count(inputs["new"])
@@ -511,30 +491,27 @@ def _read_library(
 
     Raises InputError for a library without papers.
     """
-    papers, vectors, without_abstract = _read_all(sources, space, "reading the library", progress)
+    papers, vectors = _read_all(sources, space, "reading the library", progress)
     if not papers:
         raise InputError("the library has no papers; name a file or a collection of papers that you have")
     groups = find_versions(papers)
     rows = [group[0] for group in groups]
     versions = [papers[row] for group in groups for row in group[1:]]
-    counts = RecommendCounts(
-        library=len(papers), library_versions=len(versions), library_without_abstract=without_abstract
-    )
+    counts = RecommendCounts(library=len(papers), library_versions=len(versions))
+    counts.library_without_abstract = count_without_abstract(papers)
     return [papers[row] for row in rows], versions, vectors[rows], counts
 
 
 def _read_all(
     sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: Progress
-) -> tuple[list[Paper], Floats, int]:
-    """Return all papers, their vectors (n, d) of length 1, and how many lack an abstract."""
-    papers, vectors, without_abstract = list[Paper](), list[Floats](), 0
-    total = _count(sources)
-    for block in (block for source in sources for block in source.blocks(space.encode)):
-        papers += block.papers
-        vectors.append(normalize_rows(block.vectors))
-        without_abstract += block.without_abstract
+) -> tuple[list[Paper], Floats]:
+    """Return all papers and their vectors (n, d) of length 1."""
+    papers, vectors, total = list[Paper](), list[Floats](), _count(sources)
+    for read, encoded in (block for source in sources for block in source.blocks(space.encode)):
+        papers += read
+        vectors.append(normalize_rows(encoded))
         progress(work, "papers", len(papers), total)
-    return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32), without_abstract
+    return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32)
 
 
 def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Floats, Iterator[PaperBlock]]:
@@ -546,9 +523,9 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
     mapped, files = ([source for source in sources if (source.stored is None) == encoded] for encoded in (False, True))
     encoded = chain.from_iterable(source.blocks(space.encode) for source in files)
     head = list[PaperBlock]()
-    while sum(len(block.papers) for block in head) < CENTRED and (block := next(encoded, None)):
+    while sum(len(papers) for papers, _ in head) < CENTRED and (block := next(encoded, None)):
         head.append(block)
-    parts = [block.vectors for block in head]
+    parts = [vectors for _, vectors in head]
     for one in stored:
         step = max(1, -(-len(one) // CENTRED))
         rows = one.live[step // 2 :: step]
@@ -561,8 +538,10 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
 
 def _count(sources: Sequence[PaperSource]) -> int | None:
     """Return the papers of all sources, None where one can be read only once; bad records are found here."""
-    counts = [source.count() for source in sources]
-    return None if None in counts else sum(count or 0 for count in counts)
+    if not all(source.repeatable for source in sources):
+        return None
+    stored = sum(len(source.stored) for source in sources if source.stored is not None)
+    return stored + sum(1 for source in sources for _ in source.read(ReadReport()))
 
 
 def _choose_hits(

@@ -29,7 +29,7 @@ from sciprism.papers.records import Label, Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.uses.calibration import Calibration
-from sciprism.uses.collection import find_encoder
+from sciprism.uses.collection import find_encoder, read_with_vectors
 from sciprism.uses.tagging.evidence import (
     FEATURES,
     Evidence,
@@ -559,10 +559,7 @@ class TagVectors:
         Raises InputError as `read_collection` does.
         """
         stored.check_encoder(self.encoder)
-        chosen = stored.live if chosen is None else chosen
-        for start in range(0, len(chosen), PAPER_BLOCK):
-            rows = chosen[start : start + PAPER_BLOCK]
-            yield stored.papers(rows), stored.read_rows(self._space, rows).block(0, len(rows))
+        yield from read_with_vectors(stored, self._space, chosen)
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
         """Return the papers of a collection and their stored vectors; InputError where another model made them."""
