@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import torch
 
-from sciprism import Encoder, Label, Paper
+from sciprism import Encoder
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import settings, streaming
 from sciprism.encoders.checkpoints.names import resolve
@@ -33,17 +33,6 @@ def some_texts(count=60, seed=0):
 @pytest.fixture(params=["cls", "mean", "last"])
 def encoder(request, tiny_model):
     return Encoder.load(tiny_model, pooling=request.param, device="cpu")
-
-
-def test_order_is_kept(encoder):
-    texts = some_texts()
-    vectors = encoder.encode(texts)
-    assert vectors.shape == (len(texts), encoder.dim) and vectors.dtype == np.float32
-    alone = np.concatenate([encoder.encode([text]) for text in texts])
-    assert np.abs(vectors - alone).max() < 1e-5
-    shuffled = random.Random(1).sample(range(len(texts)), len(texts))
-    again = encoder.encode([texts[i] for i in shuffled])
-    assert np.abs(again - vectors[shuffled]).max() < 1e-5
 
 
 def test_the_same_bits_on_any_number_of_cores(encoder):
@@ -85,37 +74,6 @@ def test_an_accelerators_vectors_are_written_one_batch_late(count, monkeypatch):
     assert rows[:, 0].tolist() == lengths
     late = ["computed", "computed", "written", "computed", "written", "written"]
     assert events == (late if count else ["computed", "computed", "written", "written", "computed", "written"])
-
-
-def test_nothing_to_encode(encoder):
-    assert encoder.encode([]).shape == (0, 32)
-    assert {f: v.shape for f, v in encoder.encode_all([]).items()} == dict.fromkeys(FORMATS, (0, 32))
-
-
-def test_every_kind_of_item(tiny_encoder):
-    """tiny_model is a plain folder: its template puts [SEP] between title and abstract."""
-    items = [
-        Paper(id="1", title="dark matter", abstract="a star"),
-        Paper(id="2", title="dark matter"),
-        Paper(id="3", abstract="a star"),
-        Paper(id="4"),
-        Label(id="5", name="gene", definition="a protein"),
-        "dark matter",
-    ]
-    texts = ["dark matter[SEP]a star", "dark matter", "a star", "", "gene[SEP]a protein", "dark matter"]
-    assert tiny_encoder.texts(items) == texts
-    vectors = tiny_encoder.encode(items)
-    assert np.array_equal(vectors, tiny_encoder.encode(texts))
-    assert np.array_equal(vectors[1], vectors[5]) and np.isfinite(vectors).all()
-
-
-def test_length_counts_in_tokens_special_ones_included(tiny_model):
-    short = Encoder.load(tiny_model, pooling="mean", max_length=5, device="cpu")
-    full = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    assert np.array_equal(short.encode(["dark matter gene star light"]), full.encode(["dark matter gene"]))
-    assert full.settings.max_length == 512
-    longest = full.encode([" ".join(["gene"] * 510)])
-    assert np.array_equal(full.encode([" ".join(["gene"] * 50_000)]), longest)
 
 
 WRONG_ITEMS = {

@@ -13,19 +13,6 @@ from sciprism.errors import InputError
 OTHERS = sorted(set(methods) - {"single"})
 
 
-@pytest.mark.parametrize("method", [name for name in OTHERS if methods[name].starts_from == "single"])
-def test_these_methods_start_from_a_saved_single_model(method, tiny_encoder, tmp_path):
-    tiny_encoder.save(tmp_path / "warm")
-    encoder = Encoder.start(tmp_path / "warm", method=method, device="cpu")
-    assert encoder.settings.method == method
-    assert encoder.settings.pooling == methods[method].pooling or "mean"
-    weights = encoder.model.state_dict()
-    for name, weight in tiny_encoder.model.state_dict().items():
-        copies = [w for n, w in weights.items() if n.replace("context.encoder.", "") == name]
-        copies += [w for n, w in weights.items() if ".experts." in n and without_expert(n) == name]
-        assert copies and all(torch.equal(copy, weight) for copy in copies), name
-
-
 def test_a_second_step_keeps_the_weights_of_the_first(tiny_model, tmp_path):
     """Adapters, then their fusion: which starts from nothing else."""
     adapters = perturb_weights(build_encoder(tiny_model, "adapters"))
@@ -49,11 +36,6 @@ def test_what_codes_begin_as(tiny_model):
     assert torch.equal(rows["cls"], cls.expand(len(rows["cls"]), -1))
     assert torch.allclose(rows["noise"] - cls, rows["random"], atol=1e-6)
     assert abs(rows["random"].std().item() - 0.02) < 0.005
-
-
-def without_expert(name):
-    before, _, after = name.partition(".experts.")
-    return f"{before}.{after.partition('.')[2]}"
 
 
 @pytest.mark.parametrize("method", OTHERS)

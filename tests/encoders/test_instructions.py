@@ -90,17 +90,6 @@ def test_another_instruction(method, encoder, tiny_model):
         assert name("proximity", instruction=SCIMULT_INSTRUCTIONS["search"]) == name("search")
 
 
-def test_regression_follows_classification(method, tiny_model):
-    encoder = build_encoder(tiny_model, method, options={"instructions": {"classification": OTHER}})
-    assert encoder.route("regression") == OTHER
-    assert dict(encoder.settings.options)["instructions"] == {
-        "classification": OTHER,
-        "regression": OTHER,
-        "proximity": SCIMULT_INSTRUCTIONS["proximity"],
-        "search": SCIMULT_INSTRUCTIONS["search"],
-    }
-
-
 def test_an_instruction_is_never_cut(method, tiny_model):
     """The maximum length is the text's; only the position table bounds an instruction."""
     encoder = build_encoder(tiny_model, method, max_length=5)

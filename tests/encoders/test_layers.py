@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
-from sciprism.arrays import mkl_is_faster
 from sciprism.encoders import attention, layers
-from sciprism.encoders.attention import RelativePositions, attend_packed, attend_padded
+from sciprism.encoders.attention import attend_packed, attend_padded
 from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works, seeded_dropout
-from sciprism.encoders.packing import balanced_batches, even_budget, pack, token_batches
+from sciprism.encoders.packing import pack, token_batches
 from sciprism.encoders.pooling import poolings
-from sciprism.encoders.transformer import Transformer, TransformerConfig
 
 # what each activation is, written out
 FORMULAS = {
@@ -38,19 +36,6 @@ def tensors():
 def onednn(monkeypatch):
     """Choose oneDNN's products on every processor, also where MKL's are faster."""
     monkeypatch.setattr(layers, "mkl_is_faster", lambda: False)
-
-
-@pytest.mark.parametrize(
-    ("newest", "mkl", "faster"), [("AVX2", True, True), ("AVX2", False, False), ("AVX512", True, False)]
-)
-def test_float32_is_left_to_mkl_where_avx2_is_the_newest(newest, mkl, faster, monkeypatch):
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: newest)
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
-    assert mkl_is_faster.__wrapped__() == faster
-    monkeypatch.setattr(layers, "mkl_is_faster", lambda: faster)
-    for dtype in (torch.float32, torch.bfloat16):
-        chosen = onednn_works(dtype) and not (faster and dtype is torch.float32)
-        assert PackedLinear(torch.eye(3), None, "none", dtype).packed == chosen
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -142,29 +127,11 @@ def test_dropout_drops_at_its_rate_the_same_again_for_a_seed(dtype):
 lengths = st.lists(st.integers(0, 600), max_size=60)
 
 
-def test_routes_are_slices():
-    batch = pack([[5, 6, 7], [8], [9, 10]], ["a", "b", "b"])
-    (name_a, tokens_a, part_a), (name_b, tokens_b, part_b) = batch.by_route
-    assert (name_a, tokens_a, name_b, tokens_b) == ("a", slice(0, 3), "b", slice(3, 6))
-    assert part_a.ids.tolist() == [5, 6, 7] and part_a.lengths == (3,) and part_a.routes == ("a",)
-    assert part_b.ids.tolist() == [8, 9, 10] and part_b.lengths == (1, 2) and part_b.routes == ("b", "b")
-    assert part_b.positions.tolist() == [0, 0, 1]
-
-
 def test_texts_of_one_route_must_be_adjacent():
     with pytest.raises(ValueError, match="must be next to each other"):
         pack([[1], [2], [3]], ["a", "b", "a"])
     with pytest.raises(ValueError, match="2 texts but 1 routes"):
         pack([[1], [2]], ["a"])
-
-
-@given(sequences=st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=1, max_size=9))
-def test_packing_loses_nothing(sequences):
-    batch = pack(sequences)
-    bounds = batch.bounds
-    assert [batch.ids[a:b].tolist() for a, b in pairwise(bounds)] == sequences
-    assert batch.positions.tolist() == [i for sequence in sequences for i in range(len(sequence))]
-    assert [batch.ids[i].item() for i in batch.starts] == [sequence[0] for sequence in sequences]
 
 
 @given(lengths=lengths, budget=st.integers(1, 1000))
@@ -181,38 +148,7 @@ def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, bu
     assert list(token_batches(lengths, budget)) == batches
 
 
-def test_an_even_budget_of_two_workers():
-    assert even_budget([60] * 33, 2048, 2) == 990 + 60  # 1,980 tokens: 17 texts and 16, not 33 and none
-    assert even_budget([60] * 4, 2048, 2) == 256
-    assert even_budget([60] * 70, 2048, 2) == 1050 + 60  # 4,200 tokens in four batches, not in 2,040, 2,040 and 120
-
-
-@given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(16, 3000), st.integers(1, 4))
-def test_balanced_batches_hold_every_text_once_and_are_of_equal_size(lengths, budget, cores):
-    found = balanced_batches(lengths, budget, cores)
-    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
-    assert len(found) == len(lengths) or len(found) % cores == 0
-    sizes = [sum(lengths[index] for index in batch) for batch in found]
-    assert max(sizes) - min(sizes) <= max(lengths) and all(found)
-    assert max(sizes) <= budget + max(lengths)
-
-
 # ---- From states to vectors: by hand, and what holds of every pooling ----
-
-BATCH = pack([[1, 2, 3], [4], [5, 6]])
-STATES = torch.tensor([[1.0, 10.0], [2.0, 20.0], [6.0, 0.0], [4.0, 5.0], [0.0, 1.0], [3.0, 2.0]])
-
-
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("cls", [[1.0, 10.0], [4.0, 5.0], [0.0, 1.0]]),
-        ("mean", [[3.0, 10.0], [4.0, 5.0], [1.5, 1.5]]),
-        ("last", [[6.0, 0.0], [4.0, 5.0], [3.0, 2.0]]),
-    ],
-)
-def test_by_hand(name, expected):
-    assert poolings[name](STATES, BATCH).tolist() == expected
 
 
 @pytest.mark.parametrize("pooling", [poolings[n] for n in sorted(set(poolings) - {"code"})])
@@ -235,53 +171,6 @@ def test_every_pooling(pooling):
 # ---- The transformer's slots: each does what its formula says, and nothing when it says nothing ----
 
 SHAPE = {"vocabulary": 50, "hidden": 16, "layers": 2, "heads": 4, "intermediate": 24, "positions": 32}
-CONFIG = TransformerConfig(**SHAPE, dropout=0.0, attention_dropout=0.0)
-SEQUENCES = [[7, 8, 9, 10], [11], [12, 13, 14], [15, 16]]
-ROUTES = ["a", "a", "b", "c"]
-
-
-def build_transformer(seed=0):
-    """A transformer whose every weight matters."""
-    torch.manual_seed(seed)
-    model = Transformer(CONFIG)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.normal_(1.0 if name.endswith("norm.weight") else 0.0, 0.3)
-    return model.eval()
-
-
-class Recorded(nn.Module):
-    """A slot's module that adds nothing but a known map, and remembers what it was given."""
-
-    def __init__(self, slope, shift):
-        super().__init__()
-        self.slope, self.shift = slope, shift
-
-    def forward(self, x, batch):
-        self.seen, self.batch = x, batch
-        return self.slope * x + self.shift
-
-
-def parts_of(block, x, batch):
-    """The block's input to the feed-forward, and the feed-forward's output."""
-    y = block.attention_norm(x + block.attention(x, batch))
-    return y, block.feed_forward(y, batch)
-
-
-def test_an_adapter_stands_after_the_feed_forward():
-    """out = LN(y + ff(y) + adapter(LN(y + ff(y)))), the layout of Pfeiffer's adapters."""
-    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
-    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
-    y, fed = parts_of(block, x, batch)
-    before = block(x, batch)
-    block.adapter = Recorded(0.0, 0.0)
-    assert torch.equal(block(x, batch), before)
-    block.adapter = Recorded(-0.5, 2.0)
-    norm = block.feed_forward_norm
-    adapted = -0.5 * norm(y + fed) + 2.0
-    assert torch.allclose(block(x, batch), norm(y + fed + adapted), atol=1e-6)
-    assert torch.allclose(block.adapter.seen, norm(y + fed), atol=1e-6)
-    assert block.adapter.batch is batch
 
 
 @pytest.mark.parametrize(
@@ -347,13 +236,6 @@ def test_a_bias_by_distance_is_added_to_the_scores():
     with seeded_dropout(1, torch.device("cpu")):
         dropped = attend_packed(query, key, value, queries=lengths, keys=lengths, bias=bias, dropout=1e-9)
     assert torch.allclose(dropped, expected, atol=1e-6)  # the path that dropout takes on a CPU
-
-
-def test_buckets_of_distances():
-    """The near 8 on each side have their own; 128 and beyond share the last, as 8 x 16^(7/8) = 90.5 and more do."""
-    distances = [0, -1, -7, -8, -11, -12, -90, -91, -128, -500, 1, 7, 8, 500]
-    expected = [0, 1, 7, 8, 8, 9, 14, 15, 15, 15, 17, 23, 24, 31]
-    assert RelativePositions.buckets(torch.tensor(distances)).tolist() == expected
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

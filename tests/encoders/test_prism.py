@@ -9,7 +9,6 @@ from torch.nn import functional as F
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.attention import group_by_length
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
@@ -106,18 +105,6 @@ def test_all_formats_come_of_one_pass(tiny_model):
     assert encoder.encode_all(TEXTS, formats=[]) == {}
     queries = encoder.encode_all(TEXTS, role="query")
     assert not np.array_equal(queries["search"], found["search"])  # a route of its own, as in SciRepEval
-
-
-def test_short_texts_are_not_padded_to_long_ones():
-    """Each is at least half as long as the longest of its group, minus 16 tokens."""
-    lengths = (9, 512, 240, 30, 239, 10, 500)
-    assert group_by_length(lengths) == [[1, 2, 6], [4], [0, 3, 5]]
-    assert group_by_length((5, 5, 5)) == [[0, 1, 2]]
-
-
-def test_only_the_last_layers_have_weights_of_their_own(tiny_model):
-    names = [name for name, _ in prism(tiny_model, depth=1).model.named_parameters() if ".layers." in name]
-    assert names and all(name.startswith("beside.layers.1.") for name in names)
 
 
 def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
+from transformers import RobertaConfig, RobertaForMaskedLM
 
 from adapterhub import FIXTURES, KNOWN
 from build_models import SHAPE, write
@@ -153,7 +153,6 @@ def test_names_say_what_they_serve():
 # ---- INDUS's released models by name, in the layouts that they have on the hub, tiny ----
 
 ENDLESS = 1000000000000000019884624838656  # what `transformers` writes for "no maximum length"
-KIND = "sentence_transformers.models"
 LINES = ["Dark MATTER in galaxies", "a new law of light", "x"]
 
 
@@ -176,20 +175,6 @@ def roberta(kind, vocabulary=300, **changes):
         for weight in model.parameters():
             weight += 0.2 * torch.randn_like(weight)
     return model.eval()
-
-
-def sentence_layout(folder, model, tokenizer_folder, mode):
-    """Write a model as sentence-transformers does, pooling by flags."""
-    write(folder, model, tokenizer_folder)
-    rows = [
-        {"idx": n, "name": str(n), "path": path, "type": f"{KIND}.{kind}"}
-        for n, (path, kind) in enumerate((("", "Transformer"), ("1_Pooling", "Pooling")))
-    ]
-    (folder / "modules.json").write_text(json.dumps(rows))
-    flags = {f"pooling_mode_{name}": name == mode for name in ("cls_token", "mean_tokens", "max_tokens")}
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32} | flags))
-    return folder
 
 
 def expected(model, encoder, texts, pooling):
@@ -218,16 +203,6 @@ def test_an_encoder_is_plain_and_takes_the_mean(name, hub, tmp_path, tokenizer_f
     assert Encoder.load(name, pooling="cls", device="cpu").settings.pooling == "cls"
     long = encoder.encode(["dark " * 3000])
     assert np.isfinite(long).all()
-
-
-def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
-    name, model = "nasa-impact/nasa-smd-ibm-st-v2", roberta(RobertaModel)
-    folder = sentence_layout(tmp_path / "made", model, tokenizer_folder, "mean_tokens")
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 512, "do_lower_case": false}')
-    hub_layout_with_folders(folder, hub, name)
-    encoder = Encoder.load(name, device="cpu")
-    assert (encoder.settings.pooling, encoder.settings.max_length) == ("mean", 512)
-    assert np.abs(encoder.encode(LINES) - expected(model, encoder, LINES, "mean")).max() < 1e-5
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -86,19 +86,6 @@ def run(tmp_path, tasks, system=None, data=None, seed=0, **options):
     return found, told
 
 
-def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
-    (result,), _ = run(tmp_path, [task()], command="sciprism evaluate model", seed=3)
-    assert result.metrics["mean"].value == 0.5 and result.metrics["mean"].n == 2
-    assert result.metrics["mean"].low <= 0.5 <= result.metrics["mean"].high
-    assert result.dropped == {"no abstract": {"count": 1, "first": ["p1"]}}
-    assert result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
-    folder = tmp_path / "model--seed-3" / "made"
-    assert results.read_result(folder / "one.json") == result
-    assert result.provenance["intervals"] == "wilson-t"
-    kept = results.read_item_scores(folder / "one.json", "mean")
-    assert kept.ids == ("a", "b")
-
-
 def test_a_stopped_run_keeps_what_is_done(tmp_path):
     tasks = [task("one"), task("two")]
 
@@ -113,12 +100,6 @@ def test_a_stopped_run_keeps_what_is_done(tmp_path):
     assert [name for name, result in told] == ["one", "two", "two"]
     whole, _ = run(tmp_path / "whole", [task("one"), task("two")])
     assert [result.metrics for result in again] == [result.metrics for result in whole]
-
-
-def test_another_declaration_is_run_anew(tmp_path):
-    run(tmp_path, [task(values=(0.0, 1.0))])
-    (changed,), _ = run(tmp_path, [task(values=(1.0, 1.0))])
-    assert changed.metrics["mean"].value == 1
 
 
 def test_a_failed_task_has_no_number_and_is_tried_again(tmp_path):
@@ -163,14 +144,6 @@ def test_records_that_lack_something_fail_their_task_alone(tmp_path):
     asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
     found, _ = run(tmp_path / "out", [asked, task("two")], data=tmp_path)
     assert [r.status for r in found] == ["failed", "done"] and "value" in found[0].reason
-
-
-def test_another_format_is_asked_for_and_kept_apart(tmp_path):
-    asked = task()
-    run(tmp_path, [asked])
-    (result,), _ = run(tmp_path, [asked], format="regression")
-    assert asked.protocol.calls == [("search", 0), ("regression", 0)]
-    assert result.encoded_format == "regression" and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
 
 
 def test_data_are_read_once_for_all_systems(tmp_path):
@@ -241,13 +214,6 @@ def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
     }
     with pytest.raises(InputError, match="-1 seeds"):
         EvaluationOptions(seeds=-1)
-
-
-def test_without_an_output_no_file_is_left(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    results = evaluate([Known(), "random"], suite(task("one"), task("two")))
-    assert [result.status for result in results] == ["done"] * 4 and not results.failed
-    assert not list(tmp_path.rglob("*"))
 
 
 class EncodedMean(MeanOf):

@@ -20,12 +20,6 @@ def test_suites_views_and_tasks_have_names():
     assert names("open/cranfield") == names("open", ["cranfield"]) == {"open": ["cranfield"]}
 
 
-def test_a_task_named_twice_is_scored_once():
-    assert names(["open/cranfield", "open/scifact", "open/cranfield"]) == {"open": ["cranfield", "scifact"]}
-    (both,) = select_tasks(["open/quick", "open/scifact"])
-    assert both.suite is suites["open"] and len({task.name for task in both.tasks}) == len(both.tasks)
-
-
 def test_tasks_without_a_suite_are_custom():
     (task, other) = suites["open"].tasks[:2]
     assert names([task, other]) == {"custom": [task.name, other.name]} and names(task) == {"custom": [task.name]}

@@ -103,14 +103,6 @@ def test_no_file_is_opened_that_no_layout_names(tmp_path, opened, protocol):
     assert found == set(FOLDERS[protocol]) == {name.removeprefix("home/") for name, _ in task.data.files}
 
 
-def test_several_metrics_tasks_and_files(toml, tmp_path):
-    other = HEAD.replace("find", "more").replace('"ndcg@10"', '["map", "recall@5"]')
-    suite = toml(HEAD + 'data = "ozone"\n' + other + 'papers = ["refs.bib", "ozone/papers.csv"]\nqrels = "refs.bib"\n')
-    assert [task.protocol.metrics for task in suite.tasks] == [("ndcg@10",), ("map", "recall@5")]
-    assert suite.tasks[1].data.data.papers == (str(tmp_path / "refs.bib"), str(tmp_path / "ozone/papers.csv"))
-    assert [name for name, _ in suite.tasks[1].data.files] == ["ozone/papers.csv", "refs.bib"]
-
-
 def test_defaults_of_custom_probes_follow_from_the_metric(toml):
     """Published suites have the papers' probes: no intercept, targets as they are (test_task_keys)."""
     probe = HEAD.replace("retrieve", "probe").replace("ndcg@10", "kendall_tau") + 'data = "ozone/papers.csv"\n'

@@ -10,31 +10,13 @@ from hypothesis import strategies as st
 
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.training.batches import OneSourcePlan, mixings, split_parts
+from sciprism.training.batches import mixings, split_parts
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 
 
 def epoch_parts(plan, epoch=0):
     """All parts of an epoch."""
     return [part for place in range(plan.epoch) for part in plan[epoch * plan.epoch + place]]
-
-
-def test_an_epoch_by_hand():
-    """20 and 11 examples in batches of 5: 4 and 2 batches, the eleventh example waits."""
-    plan = OneSourcePlan((20, 11), (1.0, 1.0), 5, seed=3)
-    assert (plan.counts, plan.epoch) == ((4, 2), 6)
-    found = epoch_parts(plan)
-    assert Counter(source for source, _ in found) == {0: 4, 1: 2}
-    assert sorted(row for source, rows in found if source == 0 for row in rows) == list(range(20))
-    second = [row for source, rows in found if source == 1 for row in rows]
-    assert len(second) == len(set(second)) == 10
-
-
-def test_a_rate_repeats_and_thins():
-    plan = OneSourcePlan((10, 100), (2.0, 0.1), 5, seed=0)
-    assert plan.counts == (4, 2)
-    twice = Counter(row for source, rows in epoch_parts(plan) if source == 0 for row in rows.tolist())
-    assert twice == dict.fromkeys(range(10), 2)
 
 
 def test_processes_share_a_batch():

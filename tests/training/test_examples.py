@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
@@ -40,11 +39,6 @@ def test_a_row_of_dpr():
 
 
 answers = st.one_of(st.just(()), st.lists(word, max_size=3).map(tuple), st.tuples(st.floats(-9, 9)))
-
-
-@given(st.builds(Example, word, st.tuples(paper), st.tuples(paper)))
-def test_words_and_papers_come_back(example):
-    assert from_row(to_row(example), query="query", candidate="paper") == example
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -19,7 +19,7 @@ from sciprism.objectives.contrastive import facet_contrast, in_batch_contrastive
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import TokenClasses
 from sciprism.training.batches import Batch
-from sciprism.training.examples import Example, item_key, read_examples
+from sciprism.training.examples import Example, item_key
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners, reciprocal_rank
 from sciprism.training.learners.masked_lm import choose_tokens, mask_tokens
 from sciprism.training.processes import Processes
@@ -485,13 +485,3 @@ def test_a_stage_leaves_directions_more_alike(models, format):
     assert np.allclose(np.linalg.norm(white, axis=1), np.linalg.norm(plain, axis=1), atol=1e-5)
     stretched = np.abs(scale - 1).max() > 0.1
     assert stretched == (format != "regression")  # which was not asked for
-
-
-def test_papers_of_a_format_vary_alike_when_it_goes_all_the_way(models):
-    """Measured on the papers of its source: queries are papers there, labels are not measured."""
-    source = models["white"].folder.parents[2] / "topics.jsonl"
-    papers = [example.query for example in read_examples(source, query="paper", candidate="label")]
-    plain = units(models["plain"].encode(papers, format="classification"))
-    scale = models["white"].model.beside.scales["classification"].detach().numpy()
-    spread = (plain * scale).std(axis=0)
-    assert spread.max() / spread.min() < 1.001

@@ -116,11 +116,6 @@ def test_what_shares_nothing_with_any_class_gets_the_first(tmp_path):
     assert list(outcome.dropped.ids.values()) == [["p3"]]
 
 
-def test_papers_with_several_classes_are_named(tmp_path):
-    outcome = NearestLabelProtocol().evaluate(space(), build_system(tmp_path), VIEW)
-    assert outcome.dropped.ids == {"paper without exactly one class": ["p2", "p3"]}
-
-
 def test_settings_check_themselves(tmp_path):
     with pytest.raises(InputError, match="not recall@K"):
         LabelProtocol(metrics=("ndcg@5",))

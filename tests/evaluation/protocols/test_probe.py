@@ -139,19 +139,6 @@ def test_few_shot_trains_on_stratified_folds_with_c_1(tmp_path):
     assert estimate(outcome.item_scores["f1_binary 16-shot"]) == pytest.approx(np.mean(scores), abs=1e-6)
 
 
-def test_few_shot_by_label_draws_positives_of_every_label(tmp_path):
-    vectors, labels = build_labelled(seed=6, spread=0.3)
-    data = labelled(vectors, [(f"c{label}",) for label in labels])
-    protocol = ProbeProtocol(loss="hinge", few_shot=(FewShot(size=5, iterations=3, per_label=True),))
-    once = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
-    again = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
-    other = protocol.evaluate(data, build_system(tmp_path, 4), EvaluationContext(format="classification", seed=9))
-    name = "f1_macro 5-shot"
-    assert len(once.item_scores[name].parts) == 3
-    assert estimate(once.item_scores[name]) == estimate(again.item_scores[name]) > 0.5
-    assert any((a != b).any() for a, b in zip(once.item_scores[name].parts, other.item_scores[name].parts, strict=True))
-
-
 def test_few_shot_by_label_draws_the_papers_that_the_authors_draw(tmp_path):
     """Labels are ordered by number, rows by a set of positions, and the unshuffled folds see that order."""
     draw = np.random.default_rng(7)

@@ -55,12 +55,6 @@ def test_rounded_scores_tie_and_ties_go_to_the_larger_id(tmp_path):
     assert estimate(exact.item_scores["mrr"]) == 1 and estimate(rounded.item_scores["mrr"]) == 0.5
 
 
-def test_a_query_without_a_relevant_candidate_counts_zero(tmp_path):
-    data = pools(grades=[rows(0, 1, 1), rows(0, 0), rows()])
-    outcome = RerankProtocol(metrics=("map",)).evaluate(data, build_system(tmp_path), VIEW)
-    assert outcome.item_scores["map"].columns[1] == 0
-
-
 def test_judged_candidates_without_a_record_count_as_not_found(tmp_path):
     data = pools(absent=[{"lost": 1}, {}, {}])
     outcome = RerankProtocol(metrics=("map",)).evaluate(data, build_system(tmp_path), VIEW)
@@ -107,16 +101,6 @@ def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
         items = outcome.item_scores[name]
         want = [truth[query][theirs] for query in items.ids]
         np.testing.assert_allclose(items.columns.ravel(), want, atol=1e-6)
-
-
-def test_queries_without_a_relevant_document_are_named(tmp_path):
-    data = build_corpus(0)
-    grades = [g if i else np.zeros_like(g) for i, g in enumerate(data.grades)]
-    changed = replace(data, grades=grades)
-    outcome = RetrieveProtocol().evaluate(changed, build_system(tmp_path), VIEW)
-    assert "q0" in outcome.dropped.ids["query without a relevant document, counts 0"]
-    items = outcome.item_scores["ndcg@10"]
-    assert items.columns[items.ids.index("q0")] == 0
 
 
 def test_judgements_that_help_nobody_are_an_error(tmp_path):

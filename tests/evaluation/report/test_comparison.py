@@ -56,25 +56,6 @@ def test_averages_are_over_tasks_that_all_systems_have(lab):
     assert "B, two: failed: OSError: disk full" in report.notes
 
 
-def test_a_system_that_a_task_does_not_serve_has_no_average_and_takes_none_from_others(lab):
-    lab.add("A", "rank", {"map": [0.2, 0.4]})
-    lab.add("A", "fos", {"f1": [1, 1]}, format="classification")
-    lab.add("bm25", "rank", {"map": [0.6, 0.8]})
-    lab.add("bm25", "fos", status="not served", format="classification", reason="no vectors")
-    report = lab.report()
-    assert values(report, "format search") == [0.3, 0.7]
-    assert values(report, "format classification") == [1.0, None]
-    assert values(report, "all") == [0.65, None]
-    assert not row(report, "all").lacking
-    assert [row.cells[1].status for row in report.rows] == [
-        "not served",
-        "done",
-        "left out",
-        "done",
-        "left out",
-    ]
-
-
 def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_rows(lab):
     declared = suite(
         "one",
@@ -133,17 +114,6 @@ def test_systems_are_in_the_order_of_their_folders_and_in_commands(lab):
     assert found == ["gamma", "beta", "zeta", "alpha"]
 
 
-def test_data_that_are_not_here_are_no_failure(lab):
-    reason = "the data 'pools' are not in DATA; get them from the authors"
-    for name in ("A", "B"):
-        lab.add(name, "one", {"map": [0.5, 0.3]})
-        lab.add(name, "two", status="not here", reason=reason)
-    report = lab.report()
-    assert [cell.status for cell in row(report, "two").cells] == ["not here"] * 2
-    assert report.notes.count(f"two: not here: {reason}") == 1 and "failed" not in notes(report)
-    assert "all (incomplete" not in notes(report) and not Results([lab.add("A", "one", {"map": [1]})]).failed
-
-
 def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
     both = {"tasks": ("one", "two", "three")}
     declared = suite(
@@ -160,14 +130,6 @@ def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
     assert row(report, "micro").cells[1].difference.value == pytest.approx(0.1 / 3)
     lab.add("B", "two", status="failed", group="ner")
     assert values(lab.report({"own": declared}), "macro") == [0.55, 0.6], "of what is left of each group"
-
-
-def test_groups_train_and_formats_have_averages_but_none_twice(lab):
-    for task, group, seen in (("a", "fine", True), ("b", "fine", False), ("c", "coarse", False)):
-        lab.add("A", task, {"f1": [0.5]}, group=group, in_train=seen, format="classification")
-    names = [row.name for row in lab.report().rows if row.kind == "average"]
-    # "all" would repeat the format's, "in-train" is task a alone.
-    assert names == ["format classification", "fine", "coarse", "in-train", "out-of-train"]
 
 
 @pytest.mark.parametrize(
@@ -301,13 +263,6 @@ def test_metrics_of_the_same_items_are_not_counted_twice(lab):
     assert together.high - together.low == pytest.approx(width, rel=0.05)
 
 
-def test_a_system_does_not_differ_from_itself(lab):
-    for name in "AB":
-        lab.add(name, "one", {"map": [0.1, 0.9, 0.4]})
-    found = row(lab.report(), "one map").cells[1].difference
-    assert (found.value, found.p, found.marked) == (0, 1, False) and found.low == -found.high
-
-
 def test_items_are_paired_by_id_not_by_place(lab):
     lab.add("A", "one", {"map": [0.1, 0.5, 0.8]}, ids=["x", "y", "z"])
     lab.add("B", "one", {"map": [0.9, 0.2, 0.6]}, ids=["z", "x", "y"])
@@ -326,18 +281,6 @@ def test_other_or_missing_items_are_said_not_tested(lab):
     assert "B, one: other items were scored than for the baseline" in notes(report)
     assert "C, one: the items behind the numbers are missing" in notes(report)
     assert row(report, "one map").cells[2].score.low is not None  # stored with the result
-
-
-def test_what_was_left_out_is_told_once(lab):
-    dropped = {"paper without abstract": {"count": 12, "first": ["p1", "p2", "p3", "p4"]}}
-    for name in "AB":
-        lab.add(name, "one", {"map": [0.1]}, dropped=dropped)
-    lab.add("B", "two", {"map": [0.1]}, dropped=dropped)
-    told = [note for note in lab.report().notes if "abstract" in note]
-    assert told == [
-        "one: 12 x paper without abstract (p1, p2, p3, ...)",
-        "two (B): 12 x paper without abstract (p1, p2, p3, ...)",
-    ]
 
 
 def test_nothing_to_report_is_an_error(lab):
@@ -361,14 +304,3 @@ def test_a_metric_without_a_value_is_no_score(lab):
     assert values(report, "format search") == [0.5]
     assert row(report, "format search").lacking == ("constant (undefined: A)", "empty (undefined: A)")
     json.dumps(report.to_json(), allow_nan=False)
-
-
-def test_a_task_with_one_of_its_numbers_undefined_is_in_no_average(lab):
-    ids = [str(i) for i in range(4)]
-    for name, predicted in (("A", [0, 2, 1, 3]), ("B", [1, 1, 1, 1])):
-        lab.add(name, "whole", {"map": [0.5, 0.5]})
-        made = {k: evidences.score_numbers(ids, range(4), predicted, k) for k in ("r2", "kendall_tau")}
-        lab.write(name, "year", made, numbers="each")
-    average = row(lab.report(), "format search")
-    assert values(lab.report(), average.name) == [0.5, 0.5]
-    assert average.lacking == ("year (undefined: B)",)

@@ -9,9 +9,8 @@ import pytest
 
 from html_page import Page
 from sciprism.evaluation.report import outputs
-from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.figures import draw_task_types
-from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
+from sciprism.evaluation.report.text_tables import build_tables
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
@@ -81,12 +80,6 @@ def test_published_rows_stand_below_ours_where_they_compare(report):
     assert block.rows == (("B", "87.00"), (NASTY, "62.50"), ("SPECTER (published: table 2)", "50.25"))
 
 
-def test_differences_are_to_the_baseline(report):
-    heads, rows = table(report, "own: difference to B").heads, table(report, "own: difference to B").rows
-    assert heads == ("", NASTY) and [row[0] for row in rows] == ["Average (incomplete: 1 of 2)", "one map"]
-    assert all(row[1].startswith("-24.50 [") for row in rows)
-
-
 @pytest.mark.parametrize("name", outputs)
 def test_every_output_holds_every_number_and_note(report, name):
     text = outputs[name](report)
@@ -104,16 +97,6 @@ def test_a_model_that_never_learned_is_marked_in_every_output(lab, name):
     text = outputs[name](lab.report())
     found = re.findall(r"(\w+): its training kept step 0 of stage distil", " ".join(text.split()))
     assert found == ["former", "kept"]
-
-
-def test_json_is_the_whole_report(report):
-    read = json.loads(outputs["json"](report))
-    assert read["baseline"] == "B" and read["systems"] == ["B", NASTY]
-    first = next(row for row in read["rows"] if row["name"] == "one map")
-    assert first["cells"]["B"]["score"]["value"] == 0.87
-    assert first["cells"][NASTY]["difference"]["value"] == pytest.approx(-0.245)
-    assert read["published"]["own"] == [{"name": "SPECTER", "source": "table 2", "scores": {"one": 50.25}}]
-    assert read["notes"] == list(report.notes)
 
 
 def remarked(lab, count):
@@ -177,33 +160,6 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report, lab):
     ]
     assert tags.count("table") == sum(1 for _ in build_tables(report))
     assert sum(facts.get("scope") == "col" for _, facts in reader.tags) == tags.count("button")
-
-
-NAMES = ("citations-trained-model-of-the-second-year", "all-MiniLM-L6-v2", "sciprism-small")
-
-
-def test_a_table_wider_than_the_terminal_continues_below():
-    score, (_, *heads) = "62.50 [57.4, 68.8]", NAMES
-    two, six = (TextTable("t", ("", *heads * n), (("one", *(score,) * 2 * n),)) for n in (1, 3))
-    assert list(split_table(two, 110)) == [two]
-    wide = list(split_table(six, 80))
-    assert [part.title for part in wide] == ["t", "t (continued)"] and wide[0].heads[1:3] == NAMES[1:]
-
-
-def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):
-    results = [
-        lab.add("A", "one", {"map": [0.5, 0.75]}),
-        lab.add("A", "two", status="failed", reason="OSError: disk"),
-        lab.add("A", "three", status="not served", reason="no vectors"),
-    ]
-    names = ("one", "two", "three", "four")
-    tasks = tuple(Task(name=name, format="search", protocol=None, data=None) for name in names)
-    suite = Suite(name="own", tasks=tasks, averages=(Average(name="All", tasks=names),))
-    printed = " ".join(str(Results(results, [suite])).split())
-    assert "one map 2 62.50 [3.4, 98.8]" in printed and "two failed" in printed
-    assert "incomplete: two failed" in printed and "incomplete: three not served" in printed
-    assert "incomplete: 1 of 4 tasks not run: four" in printed
-    assert "incomplete" not in str(Results(results[:1]))
 
 
 @pytest.mark.parametrize("output", outputs)

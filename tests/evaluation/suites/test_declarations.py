@@ -3,8 +3,6 @@
 import pytest
 
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import to_declaration
-from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS
 
 PUBLISHED = (
     "beir",
@@ -21,7 +19,6 @@ PUBLISHED = (
     "scirepeval",
     "scirepeval-paper",
 )
-TASKS = [(name, task) for name in PUBLISHED for task in suites[name].tasks]
 
 
 def columns(task):
@@ -37,27 +34,6 @@ def numbers(suite, average):
 
 def found(suite, name):
     return next(average for average in suite.averages if average.name == name)
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_name_is_the_registered_one(name):
-    assert suites[name].name == name and suites[name].reference
-
-
-@pytest.mark.parametrize(("suite", "task"), TASKS, ids=[f"{suite}/{task.name}" for suite, task in TASKS])
-def test_a_declaration_says_what_and_where(suite, task):
-    data = to_declaration(task.data)
-    inside = data.get("hub") or data.get("files") or data
-    assert task.reference and task.protocol.metrics and task.group
-    assert inside.keys() & {"repo", "folder", "owner", "path"}, "where the data lie"
-    assert callable(task.data.read)
-    assert len(task.key) == 16
-
-
-def test_one_name_is_one_declaration():
-    keys = {}
-    for _, task in TASKS:
-        assert keys.setdefault(task.name, task.key) == task.key
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -89,19 +65,3 @@ def test_the_numbers_behind_scimults_averages():
     suite = suites["scimult"]
     counts = {average.name: numbers(suite, average) for average in suite.averages}
     assert list(counts.values()) == [12, 12, 4, 9, 11, 5]
-
-
-def test_published_variants_are_the_default():
-    by_name = {task.name: task for _, task in TASKS}
-    assert by_name["fos"].protocol.loss == "hinge" and by_name["fos"].protocol.few_shot[0].per_label
-    assert by_name["biomimicry"].data.positive == "1" and not by_name["drsm"].protocol.few_shot[0].per_label
-    assert by_name["search"].fields == ("title", "abstract", "venue", "year")
-    assert by_name["cite"].protocol.decimals == 5 and by_name["scidocs-cite"].protocol.decimals is None
-    assert by_name["multi-cite"].protocol.distance == "cosine" and by_name["cite"].protocol.distance == "euclidean"
-    assert min(by_name["mag"].protocol.grid) == 1e-4 and min(by_name["scidocs-mag"].protocol.grid) == 1e-2
-    assert by_name["beir-arguana"].data.without_itself and not by_name["nasa-ir"].data.without_itself
-    assert not by_name["link-cite"].data.without_itself
-
-
-def test_multi_scidocs_is_in_the_folder_that_prepare_writes():
-    assert {task.data.folder for task in suites["multi-scidocs"].tasks} == {MULTI_SCIDOCS}

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sciprism import Paper
-from sciprism.evaluation.systems import BM25System, EncodingInput, NotServedError
+from sciprism.evaluation.systems import BM25System, EncodingInput
 
 
 def texts(items, role="paper", fields=("title", "abstract")):
@@ -55,16 +54,6 @@ def test_excluded_rows_are_left_out():
     assert rows.tolist() == [[1, 2], [0, 1]]
 
 
-def test_papers_are_read_by_the_fields_asked_for():
-    paper = Paper(id="1", title="Cell", abstract="wave", venue="Star")
-    for fields, shared in ((("title",), "cell"), (("title", "venue"), "star"), (("abstract",), "wave")):
-        documents = texts([paper, Paper(id="2", title="Light")], fields=fields)
-        rows = BM25System().top(queries("cell", "star", "wave"), documents, 1, "dot", None)[1]
-        assert rows[["cell", "star", "wave"].index(shared), 0] == 0
-    asked = texts([paper], "query", ("venue",))
-    assert BM25System().top(asked, texts(["cell wave", "star"]), 1, "dot", None)[1].tolist() == [[1]]
-
-
 def test_one_system_serves_several_corpora():
     system = BM25System()
     for words in (["cell"], ["wave", "cell"], ["light", "wave", "cell"], ["cell"]):
@@ -75,11 +64,3 @@ def test_nothing_to_search_finds_nothing():
     for documents in ([], [""], ["the of", ""]):
         assert BM25System().top(queries("cell"), texts(documents), 2, "dot", None)[1].tolist() == [[-1, -1]]
     assert BM25System().pool_scores(queries("cell"), texts([""]), [np.array([0])], "dot")[0].tolist() == [0]
-
-
-def test_it_has_no_vectors_and_says_what_it_is():
-    system = BM25System()
-    with pytest.raises(NotServedError, match="no vectors"):
-        system.encode(texts(["cell"]))
-    about = system.describe()
-    assert (about["k1"], about["b"], about["scoring"], about["stemming"]) == (1.2, 0.75, "lucene", "none")

@@ -5,9 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.cached_encoder import VectorCache
-from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.papers import Paper
@@ -169,15 +167,3 @@ def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     rows = cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
     assert cache.read(rows).ravel().tolist() == [98, 97, 98, 99]
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["checks", "keys", "lock", "vectors"]
-
-
-def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, monkeypatch):
-    members = [perturb_weights(build_encoder(tiny_model, name)) for name in ("control-codes", "adapters")]
-    both = Ensemble(members)
-    texts = EncodingInput(items=["dark matter", "light", "dark matter"], format="proximity")
-    for member in members:
-        DenseSystem(member, tmp_path).encode(texts)
-    monkeypatch.setattr(type(members[0]), "encode", None)  # whatever is encoded again fails
-    found = DenseSystem(both, tmp_path).encode(texts)
-    monkeypatch.undo()
-    assert np.array_equal(found, both.encode(list(texts.items), format="proximity"))

@@ -1,6 +1,5 @@
 """Vectors drawn at random: the same for the same text, even over the sphere."""
 
-import numpy as np
 import pytest
 
 from sciprism import Paper
@@ -32,7 +31,3 @@ def test_seed_and_width_make_another_encoder():
     assert encoders[1].describe()["seed"] == 1 and encoders[1].path() == encoders[1].path("search", "query")
     with pytest.raises(InputError):
         RandomEncoder(dim=0)
-
-
-def test_half_a_character_is_a_text_too():
-    assert np.isfinite(RandomEncoder().encode(["\ud800", ""])).all()

@@ -95,17 +95,6 @@ def test_words_that_begin_with_what_vanishes_have_their_tokens(system, length):
     assert np.array_equal(found.item_scores["entity_f1"].columns, plain.item_scores["entity_f1"].columns)
 
 
-def test_the_rest_of_a_cut_word_does_not_begin_it():
-    """Words "ab" (two pieces, cut between), "\u200bc" and "d"."""
-    starts = np.array([0, 3, 6])
-
-    def window(*offsets):
-        return Window([0] * len(offsets), [], np.zeros(len(offsets), np.int64), np.array(offsets))
-
-    windows = [window((1, 2)), window((2, 3), (5, 6), (7, 8)), window((5, 6), (7, 8))]
-    assert find_first_pieces(windows, starts) == [([0], [0]), ([1, 2], [1, 2]), ([1, 2], [0, 1])]
-
-
 def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
     data = tagged(20)
     first, last = int(data.train[0]), int(data.test[-1])
@@ -236,15 +225,6 @@ def test_where_all_can_be_answered_none_stays_empty(system, unanswerable, exact)
     assert estimate(outcome.item_scores["exact"]) == exact
 
 
-def test_answers_with_their_spaces_and_marks(system):
-    data = questions(10, unanswerable=0.0)
-    contexts = ["a (mouse), bird."] * 10
-    data = replace(data, contexts=contexts, answers=[(Answer("mouse", 3),)] * 10)
-    outcome = SpanProtocol(length=32, stride=2, tuning=replace(FAST, epochs=(30,))).evaluate(data, system, VIEW)
-    assert estimate(outcome.item_scores["exact"]) == 1.0
-    assert COLLAPSED in outcome.dropped.to_json()  # the same answer to all, though the right one
-
-
 def test_runs_repeat_and_leave_the_encoder_as_it_was(system):
     before = {name: value.clone() for name, value in system.encoder.model.state_dict().items()}
     fingerprint, vector = system.fingerprint, system.encoder.encode(["dark matter"])
@@ -282,21 +262,6 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     assert TagProtocol(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2
     with pytest.raises(InputError, match="no dev part"):
         TagProtocol(tuning=grid).evaluate(replace(tagged(), dev=np.empty(0, np.int64)), system, VIEW)
-
-
-def test_the_chosen_run_of_the_first_seed_is_not_made_again(system, tmp_path, monkeypatch):
-    """Two settings are tried, one of them with dev and test; another seed trains once more."""
-    trained = []
-    train = TuningRun.train
-    monkeypatch.setattr(TuningRun, "train", lambda self, *given: trained.append(given[-1]) or train(self, *given))
-    grid = TagProtocol(tuning=replace(FAST, rates=(1e-9, 1e-2)))
-    context = replace(VIEW, grid_file=tmp_path / "grid.jsonl", key="k")
-    first = grid.evaluate(tagged(), system, context)
-    assert trained == [0, 0]
-    grid.evaluate(tagged(), system, replace(context, seed=1))
-    assert trained == [0, 0, 1]
-    again = grid.evaluate(tagged(), system, context)  # the choice is kept, the run is not
-    assert trained == [0, 0, 1, 0] and score(again) == score(first)
 
 
 def test_runs_that_fail_are_flagged(system, monkeypatch):
@@ -338,14 +303,6 @@ def test_byte_level_words_keep_their_space(byte_level_folder):
     assert encoding.ids[positions[0]] == encoding.ids[positions[2]]
 
 
-@pytest.mark.parametrize("method", ["control-codes", "facets", "adapters"])
-def test_methods_with_reserved_positions(tiny_model, tmp_path, method):
-    encoder = Encoder.start(tiny_model, method=method, pooling="mean" if method == "adapters" else None, device="cpu")
-    system = DenseSystem(encoder, tmp_path)
-    assert score(TagProtocol(tuning=FAST).evaluate(tagged(), system, VIEW)) > 0.9
-    assert score(PairProtocol(tuning=FAST).evaluate(segments(kind="pair"), system, VIEW)) > 0.8
-
-
 def test_windows_of_a_shorter_model_share_less(system):
     """Half as many positions: half as many tokens in common."""
     positions = system.encoder.model.config.max_length
@@ -355,8 +312,3 @@ def test_windows_of_a_shorter_model_share_less(system):
     assert len(found) == 3 and max(len(window.ids) for window in found) == positions
     with pytest.raises(InputError, match=f"windows of {2 * positions} tokens cannot share {positions}"):
         tokenizer.windows("mouse", stride=positions)
-
-
-def test_windows_are_no_longer_than_what_was_asked_of_the_model(tiny_model):
-    assert WindowTokenizer(Encoder.load(tiny_model, pooling="mean", max_length=20), 64).length == 20
-    assert WindowTokenizer(Encoder.load(tiny_model, pooling="mean"), 64).length == 64

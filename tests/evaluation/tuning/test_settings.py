@@ -3,13 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning import Hyperparameters, Tuning
-
-
-def test_a_grid_is_every_combination():
-    grid = Tuning(rates=(1e-5, 3e-5), batches=(16, 32), epochs=(3,)).grid
-    assert len(grid) == 4 and grid[0] == Hyperparameters(rate=1e-5, batch=16, epochs=3)
-    assert str(grid[-1]) == "rate 3e-05, batch 32, epochs 3"
+from sciprism.evaluation.tuning import Tuning
 
 
 def test_axes_of_a_grid_are_replaced():

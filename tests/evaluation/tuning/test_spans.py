@@ -34,10 +34,6 @@ def test_the_position_of_an_answer(start, text, wanted):
     assert spans.find_answer(Answer(text=text, start=start), offsets) == wanted
 
 
-def test_a_window_without_a_word_has_no_answer():
-    assert spans.find_answer(Answer(text="sea", start=4), WORDS[:0]) == spans.NO_ANSWER
-
-
 SCORES = st.integers(-5, 5).map(float)
 
 
