@@ -75,7 +75,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/quick.py -o results/quick.json
 	$(MAKE) results
 
-torture: .venv/dev  # kills, damages, full disks, fuzzed records: hours
+torture: .venv/dev  # kills and full disks: an hour
 	$(BIN)/python -W ignore benchmarks/torture.py -o results/reliability.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)

@@ -1,12 +1,11 @@
-"""Kill commands, damage and change their files, fill their disk: count what is lost, silent or hung.
+"""Kill commands and fill their disk: count what is lost, silent or hung.
 
 kills: a command is killed at a random moment, or at its n-th change of the disk, and run again; its files are then
 those of a run that was not killed. disks: a small file system in memory, which needs root, grows after the command
-failed. records: samples of every reader, changed at random, are read, skipped and counted, or refused with a message.
-models: so are changed model folders. damages: trials of `tests/builders/damage_trials.py`. From the repository root:
+failed. From the repository root:
 
     python benchmarks/torture.py -o results/reliability.json
-    python benchmarks/torture.py --parts kills,records --kills 20 --seed 5
+    python benchmarks/torture.py --parts kills --kills 20 --seed 5
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -26,39 +24,28 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "builders"), str(ROOT / "tests")]
 
-from build_marc import ARTICLE, TIDES, build_record  # noqa: E402
 from build_sources import write_recipe  # noqa: E402
-from build_zotero import build_zotero  # noqa: E402
-from damage_trials import KINDS, run_trials  # noqa: E402
 from kill_switch import EVENTS, WRITING  # noqa: E402
-from measurement import build_parser, provenance, write_result  # noqa: E402
+from measurement import build_parser, processor_seconds, provenance, write_result  # noqa: E402
 from open_sources import write_open_data  # noqa: E402
 from sciprism.cli.main import main as run_command  # noqa: E402
 from sciprism.encoders.checkpoints.names import resolve  # noqa: E402
-from sciprism.encoders.encoder import Encoder  # noqa: E402
 from sciprism.encoders.new_models import create_encoder  # noqa: E402
-from sciprism.errors import InputError  # noqa: E402
-from sciprism.papers import ReadReport, read_papers  # noqa: E402
-from sciprism.papers.readers.registry import paper_readers  # noqa: E402
 from sciprism.uses.screening.session import read_decisions  # noqa: E402
 
 HUNG = 60.0  # seconds of the processor, for a command that takes a few
 PATIENCE = 10  # times as long it may wait for the disk and for other work
-SLOW = 5.0  # seconds of the processor above a whole run, or of one small file
-MEMORY = 500 << 20  # bytes that a trial may take besides what good input takes
+SLOW = 5.0  # seconds of the processor above a whole run
+MEMORY = 500  # MB above a whole run
 PACKAGES = ["sciprism", "torch", "numpy", "pyarrow", "faiss-cpu", "bm25s", "xxhash"]
-SAMPLES = ROOT / "tests" / "papers" / "samples"
 LANDMARKS = ROOT / "examples" / "landmarks" / "landmarks.jsonl"
 Files = dict[str, bytes]
 
@@ -155,7 +142,7 @@ def measure(pid: int, seconds: float) -> Ended:
     """
     end, killed = time.monotonic() + PATIENCE * HUNG, False
     while not (done := os.wait4(pid, os.WNOHANG))[0]:
-        if time.monotonic() > end or read_seconds(pid) >= seconds:
+        if time.monotonic() > end or processor_seconds(pid) >= seconds:
             for kill in (os.killpg, os.kill):  # a process that has not made its group yet, too
                 with suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
@@ -169,33 +156,6 @@ def measure(pid: int, seconds: float) -> Ended:
 
 def read_log(folder: Path) -> str:
     return (folder / "log.txt").read_text(errors="replace")[-1500:]
-
-
-def read_seconds(pid: int) -> float:
-    """Return how long a process has used the processor, to a hundredth of a second."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def run_apart(run: Callable[[], Tally], memory: int = MEMORY) -> Tally:
-    """Run trials in a fork with a limit on its addresses, in bytes above those of now; a fork that dies is a fault."""
-    receive, send = os.pipe()
-    pid = os.fork()
-    if not pid:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
-        part = run()
-        with os.fdopen(send, "w") as file:
-            json.dump([part.counts, part.faults], file)
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive) as file:
-        text = file.read()
-    os.waitpid(pid, 0)
-    if not text:
-        return Tally(Counter(died=1), ["died: a fork ended without a result"])
-    counts, faults = json.loads(text)
-    return Tally(Counter(counts), faults)
 
 
 TIMES = {"seconds", "date", "created", "started", "finished", "time", "written", "command"}
@@ -369,7 +329,7 @@ def judge_kill(tally: Tally, killed: Ended, folder: Path, command: Command, whol
     for run in (killed, again):
         if run.seconds > whole.ended.seconds + SLOW:
             tally.add("slow", f"{command.words}: {run.seconds:.1f} s")
-        if run.megabytes > whole.ended.megabytes + MEMORY / (1 << 20):
+        if run.megabytes > whole.ended.megabytes + MEMORY:
             tally.add("large", f"{command.words}: {run.megabytes:.0f} MB")
     if again.status is None:
         tally.add("hung", command.words)
@@ -421,185 +381,8 @@ def mount(place: Path, options: str) -> int:
     return subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True).returncode
 
 
-BATCH = 500  # changed files that one fork reads
-RECORD = 0.0003  # seconds that each record of a file may take, read or skipped
-TOKENS = [b"\x00", b"\xff", b'"', b"\\", b"{", b"}", b"[", b"]", b"<", b">", b"&", b"\n", b"\r\n", b"@", b"  - ", b","]
-TOKENS += [b"null", b"-1", b"1e999", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"</", b"<![CDATA[", b"#", b"\t", b"ER  - \n"]
-VALUES: list[Any] = [0, -1, 3, 10**6, 10**9, 10**18, -(10**18), 0.5, 1e308, float("nan"), "", "x" * 100_000, "../../x"]
-VALUES += [None, True, [], {}, [[]] * 1000, {"a": {"b": {}}}, "\x1b]0;a\x07", "0", ["[CLS]"], "__import__('os')"]
-WATCHED = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect", "pickle.find_class")
-
-
-def fuzz_readers(count: int, draw: random.Random, work: Path) -> Iterator[tuple[str, Tally]]:
-    """Read changed samples of every reader until so many records were read or skipped, in forks with a limit."""
-    build_zotero(work / "zotero.sqlite")
-    (work / "marc.mrc").write_bytes(build_record(TIDES) + build_record(ARTICLE))
-    samples = {path.stem: path for path in [*SAMPLES.iterdir(), work / "zotero.sqlite", work / "marc.mrc"]}
-    for name in sorted(paper_readers):
-        tally, wanted = Tally(), -(-count // len(paper_readers))
-        while (left := wanted - tally.counts["records"]) > 0 and tally.counts["files"] < 20 * wanted:
-            tally.merge(run_apart(partial(read_changed, samples[name], name, draw.random(), left, work)))
-        yield name, tally
-
-
-def read_changed(sample: Path, reader: str, seed: float, wanted: int, work: Path) -> Tally:
-    """Read changed copies of a sample until so many records were seen; a file may take `SLOW` seconds and `RECORD`s."""
-    tally, chance, content = Tally(), random.Random(seed), sample.read_bytes()
-    for _ in range(BATCH):
-        path, changed = work / f"changed-{os.getpid()}{sample.suffix}", bytearray(content)
-        for _ in range(chance.choice((1, 1, 2, 5, 20))):
-            mutate(changed, content, chance)
-        path.write_bytes(changed)
-        known, began, report = len(tally.faults), time.process_time(), ReadReport()
-        with judge(tally, f"{path}: {reader}"), alarm():
-            sum(1 for _ in read_papers([path], reader=reader, skip_bad=True, report=report))
-            tally.counts["read"] += 1
-        records, seconds = report.papers + report.skipped_count, time.process_time() - began
-        if seconds > SLOW + RECORD * records:
-            tally.add("slow", f"{path.name}, {records} records, {seconds:.1f} s")
-        if len(tally.faults) > known:
-            shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{os.getpid()}-{known}{sample.suffix}")
-        tally.counts.update(files=1, records=records + 1)
-        path.unlink()
-        if tally.counts["records"] >= wanted:
-            break
-    return tally
-
-
-@contextmanager
-def judge(tally: Tally, what: str) -> Iterator[None]:
-    """Count a refusal with a message; anything else that is raised is a fault, as is a refusal without one."""
-    try:
-        yield
-    except InputError as error:
-        tally.counts["refused"] += 1
-        if "\n" in str(error) or not str(error):
-            tally.add("no message", f"{what}: {error!r}")
-    except BaseException as error:  # noqa: BLE001 - what neither a reader nor a model may raise
-        tally.add("hung" if isinstance(error, TimeoutError) else "exception", f"{what}: {error!r}")
-
-
-@contextmanager
-def alarm() -> Iterator[None]:
-    """Raise TimeoutError after some seconds of the processor, or many minutes of waiting."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    clocks = {signal.SIGPROF: (signal.ITIMER_PROF, SLOW), signal.SIGALRM: (signal.ITIMER_REAL, PATIENCE * HUNG)}
-    for number, (clock, seconds) in clocks.items():
-        signal.signal(number, stop)
-        signal.setitimer(clock, seconds)
-    try:
-        yield
-    finally:
-        for clock, _ in clocks.values():
-            signal.setitimer(clock, 0)
-
-
-def mutate(changed: bytearray, content: bytes, chance: random.Random) -> None:
-    """Change some bytes: a flip, a token, a cut, a copy, a swap of two parts."""
-    at = chance.randrange(len(changed) + 1)
-    length = chance.choice((1, 3, 20, 200))
-    kind = chance.randrange(5)
-    if kind == 0 and changed:
-        changed[at % len(changed)] = chance.randrange(256)
-    elif kind == 1:
-        changed[at:at] = chance.choice(TOKENS) * chance.choice((1, 1, 1, 50))
-    elif kind == 2:
-        del changed[at : at + length]
-    elif kind == 3:
-        start = chance.randrange(len(content))
-        changed[at:at] = content[start : start + length]
-    else:
-        changed[at : at + length] = changed[at : at + length][::-1]
-
-
-def change_models(count: int, draw: random.Random, work: Path) -> Iterator[tuple[str, Tally]]:
-    """Load changed copies of a model folder without checksums: each is refused, or its vectors are finite."""
-    folder, tally = work / "model", Tally()
-    shutil.copytree(work / "inputs" / "tiny", folder)
-    (folder / "checksums.json").unlink()
-    for begin in range(0, count, 50):
-        tally.merge(run_apart(partial(change_some, folder, draw.random(), min(50, count - begin)), 4 * MEMORY))
-    yield "models", tally
-
-
-def change_some(folder: Path, seed: float, count: int) -> Tally:
-    """Load some changed copies, and encode; what they execute is a fault."""
-    tally, chance = Tally(), random.Random(seed)
-    Encoder.load(folder, device="cpu").encode(["a"])
-    watching, copy = [True], folder.with_name(f"model-{os.getpid()}")
-
-    def watch(event: str, _: object) -> None:
-        if watching[0] and event in WATCHED:
-            tally.add("executed", event)
-
-    sys.addaudithook(watch)
-    for _ in range(count):
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(folder, copy)
-        path = chance.choice([path for path in sorted(copy.rglob("*")) if path.is_file()])
-        change = change_json if path.suffix == ".json" and chance.random() < 0.8 else change_bytes
-        what = f"{path.relative_to(copy)}: {change(path, chance)}"
-        tally.counts["models"] += 1
-        with judge(tally, what), alarm():
-            vectors = Encoder.load(copy, device="cpu").encode(["Light of a cell", ""])
-            finite = bool(np.isfinite(vectors).all())
-            tally.add("loaded" if finite else "not finite", "" if finite else what)
-    watching[0] = False
-    return tally
-
-
-def change_json(path: Path, chance: random.Random) -> str:
-    """Replace a value somewhere in a JSON file, or remove it; return what was done."""
-    root = json.loads(path.read_text(encoding="utf-8"))
-    places: list[tuple[Any, Any]] = []
-
-    def visit(value: Any) -> None:
-        for key in value if isinstance(value, dict) else range(min(len(value), 50)) if isinstance(value, list) else ():
-            places.append((value, key))
-            visit(value[key])
-
-    visit(root)
-    depth = chance.choice((10, 50, len(places)))
-    owner, key = chance.choice(places[:depth])
-    if chance.random() < 0.1:
-        del owner[key]
-        done = f"{key!r} removed"
-    else:
-        owner[key] = chance.choice(VALUES)
-        done = f"{key!r} is {str(owner[key])[:60]!r}"
-    path.write_text(json.dumps(root), encoding="utf-8")
-    return done
-
-
-def change_bytes(path: Path, chance: random.Random) -> str:
-    """Change some of the first bytes of a file, which hold the header of weights."""
-    content = path.read_bytes()
-    part = bytearray(content[:3000])
-    for _ in range(chance.choice((1, 2, 5))):
-        mutate(part, content, chance)
-    path.write_bytes(bytes(part) + content[3000:])
-    return "bytes"
-
-
-def damage_files(count: int, draw: random.Random, _: Path) -> Iterator[tuple[str, Tally]]:
-    """Damage a file of every kind, so many in all."""
-    seed = draw.randrange(1 << 30)
-    for kind in KINDS:
-        with tempfile.TemporaryDirectory() as folder:
-            outcome = run_trials(kind, -(-count // len(KINDS)), seed, Path(folder))
-        yield kind, Tally(outcome.counts, outcome.silent)
-
-
-PARTS = {  # name -> trials, and how many by default
-    "kills": (kill_commands, 1000),
-    "disks": (fill_disks, 40),
-    "records": (fuzz_readers, 1_000_000),
-    "models": (change_models, 1000),
-    "damages": (damage_files, 1000),
-}
+PARTS = {"kills": (kill_commands, 1000), "disks": (fill_disks, 40)}
+"""Name -> trials, and how many by default."""
 
 
 def count_outcomes(tallies: Iterator[tuple[str, Tally]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from damage_trials import KINDS, run_trials
 
 TRIALS = 25
-"""Trials of each kind; `make torture` makes thousands."""
+"""Trials of each kind."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,8 +28,8 @@ def test_enough_is_damaged() -> None:
 
 @pytest.mark.slow
 def test_a_small_torture_finds_no_fault(tmp_path: Path) -> None:
-    """Kills, fuzzed records and models, and damages; full disks too where a file system may be mounted."""
-    counts = {"kills": 16, "disks": 6, "records": 2000, "models": 20, "damages": 20}
+    """Kills; full disks too where a file system may be mounted."""
+    counts = {"kills": 16, "disks": 6}
     script = Path(__file__).parents[1] / "benchmarks" / "torture.py"
     options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
     command = [sys.executable, "-W", "ignore", script, "--seed", "1", *options, "-o", tmp_path / "outcome.json"]
@@ -37,4 +37,4 @@ def test_a_small_torture_finds_no_fault(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "outcome.json").read_text())
     assert [found[part]["faults"] for part in counts] == [[]] * len(counts)
-    assert found["models"]["all"]["counts"]["models"] == 20
+    assert found["kills"]["all"]["counts"]["killed"]
