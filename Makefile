@@ -69,7 +69,7 @@ bench: .venv/dev
 	$(BIN)/sciprism embed examples/landmarks/landmarks.bib -o out/landmarks
 	$(BIN)/python benchmarks/first_search.py out/landmarks -o results/search_start.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
-	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
+	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
 	$(BIN)/python benchmarks/quick.py -o results/quick.json

@@ -6,7 +6,6 @@ others need them. The steps of a size are stored when it ends. The processor's s
 the power `growth exponents`, from one size to the next. Run from the repository root:
 
     python benchmarks/command_memory.py PAPERS FOLDER --sizes 10000 100000 -o results/command_memory.json
-    python benchmarks/command_memory.py PAPERS FOLDER --evaluate -o results/evaluate_growth.json
 """
 
 from __future__ import annotations
@@ -29,15 +28,6 @@ FURTHER = 1_000
 """Papers that are added to each collection, and deleted from it."""
 LIBRARY = 200
 """Papers for which others are recommended."""
-QUERIES = 500
-"""Titles of papers, each of which `evaluate` searches among all papers."""
-TASK = """[[task]]
-name = "titles"
-protocol = "retrieve"
-format = "search"
-metric = "ndcg@10"
-data = "titles"
-"""
 QUERY = "how does noise limit the precision of measurements"
 
 
@@ -113,26 +103,6 @@ def measure_size(folder: Path, made: Path | None) -> dict[str, Any]:
     return found
 
 
-def measure_evaluate(folder: Path) -> dict[str, Any]:
-    """Score two systems without an encoder on titles whose papers are searched, among the papers of one size."""
-    task = folder / "titles"
-    task.mkdir(exist_ok=True)
-    shutil.copy(folder / "papers.jsonl", task)
-    rows = [json.loads(line) for line in read_lines(task, 0, QUERIES)]
-    queries = "".join(json.dumps({"id": f"q{n}", "text": row["title"]}) + "\n" for n, row in enumerate(rows))
-    (task / "queries.jsonl").write_text(queries, encoding="utf-8")
-    (task / "qrels.tsv").write_text("".join(f"q{n} 0 {row['id']} 1\n" for n, row in enumerate(rows)), encoding="utf-8")
-    tasks = folder / "titles.toml"
-    tasks.write_text(TASK, encoding="utf-8")
-    found = {}
-    for system in ("random", "bm25"):
-        results = folder / f"results-{system}"
-        shutil.rmtree(results, ignore_errors=True)
-        found[f"evaluate {system}"] = measure("evaluate", system, "--tasks", tasks, "-o", results)
-        print(system, found, file=sys.stderr)
-    return found
-
-
 def slopes(small: dict[str, Any], large: dict[str, Any], papers: int) -> dict[str, int]:
     """Return the bytes that a further paper adds to the anonymous memory of each command."""
     name = "anonymous MB"
@@ -157,7 +127,6 @@ def main() -> None:
     parser.add_argument("papers", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--evaluate", action="store_true", help="measure the scoring of a task instead")
     parser.add_argument("--made", type=Path, help="a collection of all papers, for the largest size")
     options = parser.parse_args()
     result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "bm25s"), sizes={})
@@ -165,7 +134,7 @@ def main() -> None:
         folder = options.folder / str(size)
         write_inputs(options.papers, folder, size)
         made = options.made if size == max(options.sizes) else None
-        result["sizes"][str(size)] = measure_evaluate(folder) if options.evaluate else measure_size(folder, made)
+        result["sizes"][str(size)] = measure_size(folder, made)
         write_result(options.output, result)
     if len(options.sizes) > 1:
         below, above = sorted(options.sizes)[-2:]

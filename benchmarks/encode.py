@@ -6,7 +6,7 @@ rounds too. `--instructions avx2` keeps all libraries from newer instructions: a
 repository root:
 
     SCIPRISM_DATA=... python benchmarks/encode.py -o results/encode.json
-    SCIPRISM_DATA=... python benchmarks/encode.py --instructions avx2 -o results/encode-avx2.json
+    SCIPRISM_DATA=... python benchmarks/encode.py --instructions avx2 -o results/encode.json
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from measurement import (
     build_parser,
     format_ratio,
     interleave,
+    newest_instructions,
     provenance,
     ratio,
     read_json_lines,
@@ -170,7 +171,7 @@ def main() -> None:
         for name, row in rows.items():
             faster = (format_ratio(row[f"times {peer}"]) for peer in PEERS if f"times {peer}" in row)
             print(f"{threads} thread(s)  {name:<42} {row['papers_per_second']:>6.1f} papers/s ", *faster)
-    write_result(args.output, result)
+    write_result(args.output, result, args.instructions or newest_instructions())
 
 
 if __name__ == "__main__":

@@ -40,9 +40,8 @@ def main() -> None:
     for row in rows:
         if row["rank"] > 3:
             print(f"  rank {row['rank']}: {row['query']} -> {row['expected']}")
-    if args.output:
-        facts = {"model": encoder.name, "fingerprint": encoder.fingerprint, **found, "questions": rows}
-        write_result(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))
+    facts = {"model": encoder.name, "fingerprint": encoder.fingerprint, **found, "questions": rows}
+    write_result(args.output, provenance(["torch", "tokenizers", "numpy"], **facts), encoder.name)
 
 
 if __name__ == "__main__":

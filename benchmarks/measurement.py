@@ -112,6 +112,11 @@ def provenance(packages: Sequence[str], **facts: Any) -> dict[str, Any]:
     }
 
 
+def newest_instructions() -> str:
+    """Return the newest of the processor's instructions that matter here: the name of a run in a result file."""
+    return (_processor().get("features") or ["none"])[-1]
+
+
 def _hide_folder(word: str) -> str:
     """Return a word of the command (also NAME=PATH) with the last part of an absolute path, in capitals."""
     name, mark, path = word.rpartition("=")

@@ -1,6 +1,6 @@
 """Papers per second in each precision against float32, and the agreement of vectors, in rounds of one run.
 
-What bfloat16 costs without its instructions is in results/encode-avx2.json. Run from the repository root:
+What bfloat16 costs without its instructions is in the run avx2 of results/encode.json. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/precision.py -o results/precision.json
 """

@@ -64,7 +64,7 @@ def main() -> None:
         seconds={name: [round(t, 3) for t in times] for name, times in seconds.items()},
         times_as_fast=ratio(seconds["large"], seconds["small"]),
     )
-    write_result(args.output, result)
+    write_result(args.output, result, ", ".join(result["models"].values()))
     if args.evidence:
         add_findings(args.evidence, "I3", [found], result["command"], datetime.date.today().isoformat())
 

@@ -11,7 +11,7 @@ from the repository root:
     for stage in papers embed index search; do
         python benchmarks/scale.py $stage FOLDER --data DATA -o results/scale.json
     done
-    python benchmarks/scale.py push COLLECTION --to ADDRESS ... -o results/push.json
+    python benchmarks/scale.py push COLLECTION --to ADDRESS ... -o results/scale.json
 """
 
 from __future__ import annotations

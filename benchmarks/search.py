@@ -8,7 +8,7 @@ to read as many bytes as the vectors or the int8 copy have, in the same rounds, 
 `share_of_products` the time of the products of queries and vectors in float32. Run from the repository root:
 
     python benchmarks/search.py -o results/search.json
-    python benchmarks/search.py --collection VECTORS -o results/search-papers-avx2.json
+    python benchmarks/search.py --collection VECTORS -o results/search.json
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import faiss
 import numpy as np
 import torch
 
-from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
+from measurement import build_parser, format_ratio, interleave, newest_instructions, provenance, ratio, write_result
 from sciprism.arrays import inner_products
 from sciprism.checksums import BlockChecks
 from sciprism.index import topk
@@ -179,12 +179,9 @@ def main() -> None:
                 facts = compare(peer, shards, copy, replace(problem, queries=problem.queries[:batch]), args)
                 print_comparison(threads, batch, facts)
                 measured.append({"threads": threads, "queries": batch, "contenders": facts})
-    if args.output:
-        settings = {"rows": rows, "dim": dim, "k": args.k, "rounds": args.rounds, "seed": args.seed, **problem.facts}
-        write_result(
-            args.output,
-            provenance(["torch", "numpy", "faiss-cpu"], **settings, device="cpu", measured=measured),
-        )
+    settings = {"rows": rows, "dim": dim, "k": args.k, "rounds": args.rounds, "seed": args.seed, **problem.facts}
+    result = provenance(["torch", "numpy", "faiss-cpu"], **settings, device="cpu", measured=measured)
+    write_result(args.output, result, f"{'papers' if args.collection else 'random'}, {newest_instructions()}")
 
 
 if __name__ == "__main__":

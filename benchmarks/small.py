@@ -79,12 +79,11 @@ def main() -> None:
         print(f"{name}: {format_ratio(found)}")
     cold = cold_starts(args.model, args.rounds)
     print(f"cold start: {statistics.median(cold):.2f} s ({min(cold):.2f} to {max(cold):.2f})")
-    if args.output:
-        rates = {name: round(len(texts) / statistics.median(took), 1) for name, took in seconds.items()}
-        facts = {"papers": len(texts), "tokens": MAX_LENGTH, "precision": args.precision}
-        facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
-        packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
-        write_result(args.output, provenance(packages, **facts, cold_start_seconds=cold), args.run)
+    rates = {name: round(len(texts) / statistics.median(took), 1) for name, took in seconds.items()}
+    facts = {"papers": len(texts), "tokens": MAX_LENGTH, "precision": args.precision}
+    facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
+    packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
+    write_result(args.output, provenance(packages, **facts, cold_start_seconds=cold), args.run)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Write what sciprism-small saw in training, and its scores with and without that: card, README, docs/results.md.
 
 From results/small (scores of items, overlap.json), the recipe and small_sources.toml; nothing is scored or trained.
-The blocks between marks in the pages are replaced, and results/small/split.md is written: `make small-card`.
+The blocks between marks in the pages are replaced: `make small-card`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.model import Difference, Score, group_by_system, read_stored_results
-from sciprism.evaluation.report.text_tables import difference_text, score_text
+from sciprism.evaluation.report.text_tables import difference_text
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Average
 from sciprism.prepare.open import TRAINING_SETS
@@ -86,7 +86,7 @@ COUNTED = suites["open"].tasks_of("all")
 
 RESULTS = ROOT / "results" / "small"
 CARD = ROOT / "src" / "sciprism" / "models" / "sciprism-small" / "README.md"
-README, RESULTS_PAGE, SPLIT_PAGE = ROOT / "README.md", ROOT / "docs" / "results.md", RESULTS / "split.md"
+README, RESULTS_PAGE = ROOT / "README.md", ROOT / "docs" / "results.md"
 HUB = ("sentence-transformers/",)
 """Origins on the model hub; the others are repositories on GitHub."""
 OBJECTIVES = {
@@ -134,8 +134,7 @@ def build_pages() -> dict[Path, str]:
         README: {"split": format_sentence(averages)},
         RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(averages, seen)},
     }
-    pages = {path: fill_marks(path, some, "make small-card") for path, some in blocks.items()}
-    return pages | {SPLIT_PAGE: format_split_page(averages)}
+    return {path: fill_marks(path, some, "make small-card") for path, some in blocks.items()}
 
 
 def format_data_sets(sources: Sources, overlap: Mapping[str, Any]) -> str:
@@ -211,32 +210,9 @@ def format_split(averages: Averages) -> str:
     return format_table(["average", *(heads.get(part, "neither seen") for part in PARTS)], rows)
 
 
-def _score(score: Score) -> str:
-    return _escape(score_text(score))
-
-
 def _difference(part: PartOfAverage) -> str:
     plain = replace(part.difference, corrected=None, apart=False)  # corrected over another set of differences
     return _escape(difference_text(plain))
-
-
-def format_split_page(averages: Averages) -> str:
-    """Return results/small/split.md: the scores of both models in every part of every average."""
-    rows = [
-        [name, part, str(each.tasks), _score(each.baseline), _score(each.model), _difference(each)]
-        for name, parts in averages.items()
-        for part, each in parts.items()
-    ]
-    about = (
-        "What training saw of a test: its labels (another paper's year, category ...), the source of its papers alone, "
-        "or neither\n([which and why](../../src/sciprism/models/sciprism-small/README.md#tests-and-training), "
-        "[counts](overlap.json)).\nTimes 100, 95% intervals; \\*: excludes 0, not corrected for the number of "
-        "differences. Made from open.results.jsonl.gz\nby `python benchmarks/small_card.py`.\n"
-    )
-    heads = ["average", "seen in training", "tasks", BASELINE, MODEL, "difference"]
-    return (
-        f"# Averages of the `open` suite, by what training saw\n\n{about}\n{format_table(heads, rows, words=range(2))}"
-    )
 
 
 def format_formats(averages: Averages) -> str:

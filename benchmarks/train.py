@@ -28,7 +28,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
 
-from measurement import CLOCKS, build_parser, provenance, ratio, write_result
+from measurement import CLOCKS, build_parser, newest_instructions, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.seeding import derive_seed
@@ -193,7 +193,7 @@ def main() -> None:
         losses_apart=float(np.abs(np.array(left) - np.array(right)).max()),
     )
     print(json.dumps({k: result[k] for k in ("examples_per_second", "times_faster", "losses_apart")}, indent=1))
-    write_result(args.output, result)
+    write_result(args.output, result, f"{newest_instructions()}, batch {args.batch}, {args.threads} threads")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ in-train it falls below the untouched encoder.
 {summary}
 
 Take the cheapest method that is above the untouched encoder where you need it, and where none is, the untouched
-encoder. [Scores](../results/prism/table-{name}.md), [dev curves](../results/prism/runs.json)."""
+encoder. Scores: `sciprism reproduce prism {name} --data open --from-results`;
+[dev curves](../results/prism/runs.json)."""
 
 
 def format_choice(results: Path, picture: Path) -> str:

@@ -60,7 +60,7 @@ def inner_products(left: Tensor, right: Tensor) -> Tensor:
 def mkl_is_faster() -> bool:
     """Return whether torch's own float32 products, by MKL, are faster than oneDNN's: without AVX-512 they are.
 
-    There oneDNN's product takes 1.15 times as long, and with its fused GELU 1.5 times (results/encode-avx2.json).
+    There oneDNN's product takes 1.15 times as long, and with its fused GELU 1.5 times (results/encode.json).
     """
     import torch
 

@@ -27,7 +27,7 @@ MIN_COSINE = 0.999  # of each vector with that of float32, in a precision that `
 CPU_FEATURES = {"bfloat16": ("avx512_bf16", "amx_bf16", "bf16"), "float16": ("avx512_fp16", "amx_fp16")}
 """Features of a processor, as torch and Linux name them, one of which a precision needs."""
 TIMES_SLOWER = {"bfloat16": "2 to 5", "float16": "8"}
-"""Without the instructions, against float32, as measured on CPUs (results/encode-avx2.json)."""
+"""Without the instructions, against float32, as measured on CPUs (results/encode.json)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
