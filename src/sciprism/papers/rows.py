@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 from sciprism.drop_report import DropReport
@@ -33,11 +33,7 @@ _WINDOW = 1 << 16  # characters in which a value is decoded: an error counts the
 _FIRST = 1 << 8  # the fewest in which it is first: copying more would take longer than decoding a short value
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OBJECTS = r"[ \t\n\r]*\[[ \t\n\r]*[{\]]"
-_OPENING, _DEEP = re.compile(r"[\[{]"), 500  # a bracket, and how many of them are passed where there are too many
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
-# One with a key, behind a comma or at the start of a line:
-_NEXT_OBJECT = re.compile(r'(?:,[ \t\n\r]*|\n)(?P<start>(?=\{[ \t\n\r]*"))')
-_NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{[ \t\n\r]*"))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ ANY_LAYOUT = JsonLayout()
 
 
 def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
-    """Yield every record of the file; a broken one has a reason, and those after it are still read.
+    """Yield every record of the file; a broken one has a reason, and ends all but JSON lines.
 
     A keyed record without an `id` gets its key. Sets `file.record_line`.
     """
@@ -118,19 +114,6 @@ def _is_json_lines(head: str, layout: JsonLayout) -> bool:
     return True
 
 
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
-
-
-class _BrokenValueError(Exception):
-    """A value that is not JSON, or cut off, with the position of the fault; nested: inside of hundreds of values."""
-
-    def __init__(self, reason: str, position: int, *, nested: bool = False) -> None:
-        super().__init__(f"not valid JSON: {reason}")
-        self.position, self.nested = position, nested
-
-
 class _JsonStream:
     """The records in lists, in objects that hold a list or keyed records, and in consecutive values.
 
@@ -144,43 +127,36 @@ class _JsonStream:
         self._size = _WINDOW  # characters in which the next value is decoded first
 
     def records(self) -> Iterator[JsonValue]:
-        """Yield all records of the file."""
-        while char := self._peek():
-            if char == "[":
-                yield from self._elements("]")
-            elif char == "{" and self._layout.keyed:
-                yield from self._elements("}")
-            elif char == "{":
-                yield from self._object()
-            else:
-                yield from self._record(set())
+        """Yield all records of the file, up to the first that is broken."""
+        try:
+            while char := self._peek():
+                if char == "[":
+                    yield from self._elements("]")
+                elif char == "{" and self._layout.keyed:
+                    yield from self._elements("}")
+                elif char == "{":
+                    line = self._line
+                    if (members := (yield from self._members())) is not None:
+                        yield next(self._number), line, members, ""
+                else:
+                    line, value = self._line, self._value()
+                    yield next(self._number), line, value, ""
+        except ValueError as error:
+            yield next(self._number), self._line, None, f"not valid JSON: {error}; nothing after this can be read"
 
     def _elements(self, end: str) -> Iterator[JsonValue]:
         """Yield the elements of a list, or the members of an object, that ends with `end`."""
         self._advance(self._position + 1)
-        keys: set[str] = set()
         while (char := self._peek()) != end:
             if not char:
-                reason = f"the file ends before its {'list' if end == ']' else 'object'} is closed"
-                yield next(self._number), self._line, None, reason
-                return
+                raise ValueError(f"the file ends before its {'list' if end == ']' else 'object'} is closed")
             if char == ",":
                 self._advance(self._position + 1)
-            elif not (yield from self._record(keys, keyed=end == "}")):
-                return
+                continue
+            line = self._line
+            value = (self._key(), self._value()) if end == "}" else self._value()
+            yield next(self._number), line, value, ""
         self._advance(self._position + 1)
-
-    def _object(self) -> Iterator[JsonValue]:
-        """Yield the records in the list of an API's reply; of another object, itself."""
-        line = self._line
-        try:
-            members = yield from self._members()
-        except _BrokenValueError as error:
-            more = self._skip_to_similar_object(set())
-            yield next(self._number), line, None, str(error) if more else f"{error}; nothing readable follows it"
-            return
-        if members is not None:
-            yield next(self._number), line, members, ""
 
     def _members(self) -> Generator[JsonValue, None, JsonObject | None]:
         """Yield the elements of the list of records in an object; return the object where it has none."""
@@ -191,8 +167,6 @@ class _JsonStream:
             if char == ",":
                 self._advance(self._position + 1)
                 continue
-            if is_reply and not char:
-                return None  # the end of its list is reported
             key = self._key()
             may_list = _RECORD_KEYS.isdisjoint(members)
             if may_list and key in self._layout.list_keys and self._starts_objects():
@@ -213,99 +187,46 @@ class _JsonStream:
             pass
         return re.compile(_OBJECTS).match(self._text, self._position) is not None
 
-    def _record(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
-        """Yield the value that begins here and say whether more can follow.
-
-        The keys of an object are added to `keys`, which describe the objects of this list.
-        """
-        number, line = next(self._number), self._line
-        try:
-            key = self._key() if keyed else ""
-            value = self._value()
-        except _BrokenValueError as error:
-            more = self._skip_to_similar_object(keys)
-            yield number, line, None, str(error) if more else f"{error}; nothing readable follows it"
-            return more
-        if isinstance(value, dict):
-            keys.update(value)
-        yield number, line, (key, value) if keyed else value, ""
-        return True
-
     def _key(self) -> Any:
         """Decode and skip the key that begins here, and its colon."""
         key = self._value()
         if self._peek() != ":":
-            raise _BrokenValueError(f"no colon after a key (line {self._line})", self._position)
+            raise ValueError(f"no colon after a key (line {self._line})")
         self._advance(self._position + 1)
         self._peek()
         return key
 
     def _value(self) -> Any:
-        """Decode and skip the value that begins here; _BrokenValueError leaves us near the fault."""
-        try:
-            value, end = self._decode()
-        except _BrokenValueError as error:
-            self._advance(max(error.position, self._position + 1))
-            raise
-        self._advance(end)
-        return value
-
-    def _skip_to_similar_object(self, keys: set[str]) -> bool:
-        """Skip to the next record that shares half of `keys`; say whether there is one.
-
-        Their keys distinguish objects inside the broken one (its authors, say) from those after it.
-        """
-        pattern = _NEXT_MEMBER if self._layout.keyed else _NEXT_OBJECT
-        while True:
-            match = pattern.search(self._text, self._position)
-            if match is None:
-                comma = self._text.rfind(",", self._position)
-                self._advance(comma if comma >= 0 else len(self._text))
-                if not self._read_more():
-                    self._advance(len(self._text))
-                    return False
-                continue
-            self._advance(match.start("start"))
-            try:
-                value, _ = self._decode(match.end() - match.start("start"))
-            except _BrokenValueError as error:
-                self._advance(error.position if error.nested else self._position)  # inside all is nearly as deep
-                continue
-            if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
-                return True
-
-    def _decode(self, offset: int = 0) -> tuple[Any, int]:
-        """Decode the value at an offset from our position, in a part of the text that grows until it has all of it."""
+        """Decode and skip the value that begins here, in a part of the text that grows until it has all of it."""
         size: int | None = self._size
         while True:
-            start = self._position + offset
+            start = self._position
             text, first = (self._text, 0) if size is None else (self._text[start : start + size], start)
             try:
                 value, end = _DECODER.raw_decode(text, start - first)
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated") or error.pos > len(text) - 16
-                too_long = len(self._text) - self._position > self._most
+                too_long = len(self._text) - start > self._most
                 if cut_off and (size is not None or (not too_long and self._read_more())):
                     size = _WINDOW if size is not None and size < _WINDOW else None
                     continue
-                self._size = min(_WINDOW, max(_FIRST, 4 * (first + error.pos - start)))  # as the next may be as long
-                line = self._line + self._text.count("\n", self._position, first + error.pos)
-                reason = describe_excess("record") if cut_off and too_long else error.msg
-                raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
+                line = self._line + self._text.count("\n", start, first + error.pos)
+                raise ValueError(
+                    f"{describe_excess('record') if cut_off and too_long else error.msg} (line {line})"
+                ) from None
             except RecursionError as error:
-                ends = [opening.end() for opening in islice(_OPENING.finditer(self._text, start), _DEEP)]
-                raise _BrokenValueError(str(error), max(ends), nested=True) from None
-            except ValueError as error:  # thousands of digits
-                raise _BrokenValueError(str(error), self._position) from None
+                raise ValueError(str(error)) from None
             if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
-                self._size = min(_WINDOW, max(_FIRST, 4 * (first + end - start)))
-                return value, first + end
+                self._size = min(_WINDOW, max(_FIRST, 4 * (first + end - start)))  # as the next may be as long
+                self._advance(first + end)
+                return value
             size = _WINDOW if size is not None and size < _WINDOW else None
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""
         while True:
-            self._advance(_after_space(self._text, self._position))
+            match = _SPACE.match(self._text, self._position)
+            self._advance(match.end() if match else self._position)
             if self._position < len(self._text):
                 return self._text[self._position]
             if not self._read_more():
