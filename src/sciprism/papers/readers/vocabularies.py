@@ -276,8 +276,6 @@ _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
 _BASE = "http://relative.invalid/"  # rdflib would put the working folder before relative IRIs
 _JSON = re.compile(r"\s*(\{|\[\s*[{\]])")
 _STYLES = {".nt": "nt", ".nq": "nquads", ".trig": "trig"}  # of Turtle's family; the others are Turtle
-_ISO = "http://purl.org/iso25964/skos-thes#"  # ISO 25964's refinements of skos:broader and skos:narrower
-_ISO_KINDS = ("Generic", "Instantial", "Partitive")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 
 
@@ -394,54 +392,24 @@ class _Concepts:
     def __init__(self, graph: Graph, language: str) -> None:
         from rdflib import RDFS, SKOS, Namespace
 
-        xl, iso = Namespace("http://www.w3.org/2008/05/skos-xl#"), Namespace(_ISO)
+        xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
         self._graph, self._language, self._literal_form = graph, language, xl.literalForm
         self._languages = {"", primary_language(language)}
-        self._preferred = self._expand(SKOS.prefLabel, xl.prefLabel)
-        self._names = [*self._preferred, *self._list_used([RDFS.label])]
-        self._others = self._expand(SKOS.altLabel, xl.altLabel, SKOS.hiddenLabel, xl.hiddenLabel)
-        self._up = self._expand(SKOS.broader, *(iso[f"broader{kind}"] for kind in _ISO_KINDS))
-        self._down = self._expand(SKOS.narrower, *(iso[f"narrower{kind}"] for kind in _ISO_KINDS))
-        self._all_up = [*self._up, *self._list_used([SKOS.broaderTransitive])]
-        self._all_down = [*self._down, *self._list_used([SKOS.narrowerTransitive])]
+        self._preferred = (SKOS.prefLabel, xl.prefLabel)
+        self._names = (*self._preferred, RDFS.label)
+        self._others = (SKOS.altLabel, xl.altLabel, SKOS.hiddenLabel, xl.hiddenLabel)
         self._deprecated = self._unused = 0
         self._other_languages = Counter[str]()
 
-    def _expand(self, *kinds: Any) -> list[Any]:
-        """Return properties and those that the file declares to be kinds of them; a mapping is no hierarchy."""
-        from rdflib import RDFS, SKOS
-
-        def list_kinds(kind: Any) -> Iterator[Any]:
-            yield from self._graph.transitive_subjects(RDFS.subPropertyOf, kind)
-
-        mappings = {*list_kinds(SKOS.broadMatch), *list_kinds(SKOS.narrowMatch)}
-        expanded = dict.fromkeys(kind for first in kinds for kind in list_kinds(first) if kind not in mappings)
-        return self._list_used(expanded)
-
-    def _list_used(self, kinds: Iterable[Any]) -> list[Any]:
-        return [kind for kind in kinds if (None, kind, None) in self._graph]  # looking for the others costs time
-
     def list_concepts(self) -> list[Any]:
-        """Return what is a concept by its type or by its place in the hierarchy; count what else has a name."""
-        from rdflib import RDF, RDFS, SKOS
+        """Return what is a concept by its type, in a file without types all that has a name; count the others."""
+        from rdflib import RDF, SKOS
 
         graph = self._graph
-        classes = graph.transitive_subjects(RDFS.subClassOf, SKOS.Concept)
-        concepts = dict.fromkeys(node for kind in classes for node in graph.subjects(RDF.type, kind))
-        is_typed = bool(concepts)
-        schemes = {*graph.subjects(RDF.type, SKOS.ConceptScheme), *graph.objects(None, SKOS.inScheme)}
-        schemes |= {*graph.subjects(SKOS.hasTopConcept, None), *graph.objects(None, SKOS.topConceptOf)}
-        groups = set(graph.subjects(SKOS.member, None))
-        placed = {*graph.subjects(SKOS.topConceptOf, None), *graph.objects(None, SKOS.hasTopConcept)}
-        for kind in (*self._all_up, *self._all_down):
-            placed.update(node for pair in graph.subject_objects(kind) for node in pair)
         named = dict.fromkeys(node for kind in self._preferred for node in graph.subjects(kind, None))
-        for node in (node for node in named if node not in concepts and node not in schemes):
-            is_other = is_typed and (node, RDF.type, None) in graph
-            if node in placed or not (is_other or node in groups):
-                concepts[node] = None
-            else:
-                self._unused += 1
+        schemes = {*graph.subjects(RDF.type, SKOS.ConceptScheme), *graph.objects(None, SKOS.inScheme)}
+        concepts = dict.fromkeys(graph.subjects(RDF.type, SKOS.Concept)) or {n: None for n in named if n not in schemes}
+        self._unused = len(named.keys() - concepts.keys() - schemes)
         return list(concepts)
 
     def is_deprecated(self, concept: Any) -> bool:
@@ -514,20 +482,10 @@ class _Concepts:
         return " ".join(min(options)[-1]) if options else ""
 
     def _list_broader(self, concept: Any) -> list[Any]:
-        """Return the concepts directly above; of those above through others, the nearest."""
-        direct = self._list_above(concept, self._up, self._down)
-        above = [node for node in self._list_above(concept, self._all_up, self._all_down) if node != concept]
-        indirect = [node for node in above if node not in direct]
-        if not indirect:
-            return direct
-        further = {top for node in above for top in self._list_above(node, self._all_up, self._all_down) if top != node}
-        return direct + [node for node in indirect if node not in further] or above
+        from rdflib import SKOS, BNode
 
-    def _list_above(self, concept: Any, up: Iterable[Any], down: Iterable[Any]) -> list[Any]:
-        from rdflib import BNode
-
-        above = [node for kind in up for node in self._graph.objects(concept, kind)]
-        above += [node for kind in down for node in self._graph.subjects(kind, concept)]
+        graph = self._graph
+        above = (*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept))
         return [node for node in dict.fromkeys(above) if not isinstance(node, BNode)]
 
 
