@@ -44,17 +44,9 @@ def _build_label(row: rows.JsonObject) -> Label:
     filled = {field: [values[number] for number in numbers if values[number]] for field, numbers in columns.items()}
     found = {field: next(iter(listed), None) for field, listed in filled.items()}
     lists = {field: rows.list_texts(found.get(field), "id") for field in ("synonyms", "broader", "codes")}
+    if isinstance(names := found.get("name"), list):  # of the MICoL release: the first is the label's
+        found["name"], lists["synonyms"] = "".join(rows.list_texts(names)[:1]), rows.list_texts(names)[1:]
     return Label.from_json({**found, "id": found.get("id") or row.get("label"), **lists})
-
-
-@label_readers.json_objects("micol")
-def _build_micol_label(row: rows.JsonObject) -> Label:
-    """Build the label of an object whose first name is the label's."""
-    names = rows.list_texts(row.get("name"))
-    synonyms, definition = names[1:], row.get("definition")
-    return Label.from_json(
-        {"id": row.get("label"), "name": "".join(names[:1]), "synonyms": synonyms, "definition": definition}
-    )
 
 
 Columns = dict[str, list[tuple[str, int]]]  # field -> language and number of each column that has it, the best first
