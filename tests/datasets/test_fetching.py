@@ -59,7 +59,7 @@ licence = "none"
 suites = ["open"]
 converter = "{converter}"
 members = ["npl/*"]
-files = [{{ url = "{url}", checksum = "{checksum}", size = {size} }}]
+files = [{{ url = "{url}", checksum = "{checksum}"{size} }}]
 """
 MANIFEST_END = """
 [alone]
@@ -83,10 +83,11 @@ def server():
 def manifest(server, tmp_path, monkeypatch):
     """Write a manifest with one data set at the server, and one that is got by hand."""
 
-    def write(url="/npl.tar.gz", checksum="unknown", size='"unknown"', name="ir_npl", converter="npl", more=""):
+    def write(url="/npl.tar.gz", checksum="", size=None, name="ir_npl", converter="npl", more=""):
         path = tmp_path / f"manifest-{len(list(tmp_path.glob('manifest-*')))}.toml"
         url = f"{server.address}{url}"
-        entry = ENTRY.format(name=name, url=url, checksum=checksum, size=size, converter=converter)
+        stated = "" if size is None else f", size = {size}"
+        entry = ENTRY.format(name=name, url=url, checksum=checksum, size=stated, converter=converter)
         path.write_text(entry + more + MANIFEST_END)
         monkeypatch.setattr("sciprism.datasets.data_root.MANIFEST", path)
         return select_data([name])
@@ -191,7 +192,7 @@ def test_refusals_of_a_server(server, manifest, tmp_path):
     server.restart(statuses=[429] * 100)
     (busy,) = fetch_data(manifest(), tmp_path / "b")
     assert busy.status == "failed" and "429" in busy.detail and "try again later" in busy.detail
-    unknown = {"checksum": "unknown", "size": '"unknown"', "converter": "npl"}
+    unknown = {"checksum": "", "size": "", "converter": "npl"}
     manifest(
         name="gone", url="/none.zip", more=ENTRY.format(name="ir_npl", url=f"{server.address}/npl.tar.gz", **unknown)
     )

@@ -11,8 +11,11 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from sciprism.datasets.layouts.texts import locate_answer
+from sciprism.datasets.layouts.words import read_tagged_lines
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalize_unicode
 from sciprism.papers.input_file import guess_encoding, has_invalid_utf8, redecode
@@ -86,22 +89,13 @@ def _name_part(name: str) -> str:
 
 def _read_sentences(name: str, text: str) -> Iterator[dict[str, Any]]:
     """Yield the sentences. Tags without a beginning ("I-PAR" after "O") get one, and comments of files are skipped."""
-    words: list[str] = []
-    tags: list[str] = []
-    for number, line in enumerate([*text.split("\n"), ""], 1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or cells[0] == "-DOCSTART-":
-            if words:
-                yield {"tokens": words, "tags": tags}
-            words, tags = [], []
-            continue
-        if len(cells) < 2:
-            raise InputError(f"{name}, line {number}: a word without a tag")
-        tag, before = cells[-1].strip(), tags[-1] if tags else "O"
-        if tag.startswith("I-") and before[1:] != tag[1:]:
-            tag = f"B-{tag[2:]}"
-        words.append(cells[0])
-        tags.append(tag)
+    for line, words, tags in read_tagged_lines(enumerate(text.split("\n"), 1)):
+        if "" in tags:
+            raise InputError(f"{name}, line {line}: a sentence with a word without a tag")
+        for place, (before, tag) in enumerate(pairwise(["O", *tags])):
+            if tag.startswith("I-") and before[1:] != tag[1:]:
+                tags[place] = f"B-{tag[2:]}"
+        yield {"tokens": words, "tags": tags}
 
 
 @CONVERTERS.register("labelled-texts")
@@ -117,16 +111,14 @@ def convert_pubmedqa(files: Files) -> Folder:
     test = read_json(files, "test_ground_truth.json").keys()
     parts: dict[str, list[Any]] = {"train.jsonl.gz": [], "test.jsonl.gz": []}
     for key, found in read_json(files, "ori_pqal.json").items():
-        row = {"id": key} | {name: found[published] for name, published in _PUBMEDQA}
-        row["year"] = int(found["YEAR"]) if found.get("YEAR") else None
+        row = {
+            "id": key,
+            "question": found["QUESTION"],
+            "contexts": found["CONTEXTS"],
+            "answer": found["final_decision"],
+        }
         parts["test.jsonl.gz" if key in test else "train.jsonl.gz"].append(row)
     return parts
-
-
-_PUBMEDQA = (
-    *(("question", "QUESTION"), ("contexts", "CONTEXTS"), ("context_labels", "LABELS")),
-    *(("long_answer", "LONG_ANSWER"), ("answer", "final_decision"), ("mesh", "MESHES")),
-)
 
 
 @CONVERTERS.register("covid-qa")
@@ -147,8 +139,8 @@ def _place(context: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer, without space at its ends, with the place of its text that is nearest to the stated one."""
     text = answer["text"].strip()
     stated = int(answer["answer_start"]) + answer["text"].find(text)
-    places = [place for place in (context.find(text, stated), context.rfind(text, 0, stated + len(text))) if place >= 0]
-    return {"text": text, "answer_start": min(places, key=lambda place: abs(place - stated), default=stated)}
+    found = locate_answer(context, text, stated)
+    return {"text": text, "answer_start": found.start if found else stated}
 
 
 @CONVERTERS.register("scifact")
@@ -156,7 +148,6 @@ def convert_scifact(files: Files) -> Folder:
     """Read SciFact's release: the abstracts, the claims, and as qrels the abstracts that each claim cites."""
     corpus = [
         {"_id": str(row["doc_id"]), "title": row["title"], "text": fold(" ".join(row["abstract"]))}
-        | {"metadata": {"n_sentences": len(row["abstract"])}}
         for row in read_json_lines("corpus.jsonl", find(files, "corpus.jsonl"))
     ]
     folder: Folder = {"corpus.jsonl.gz": corpus, "queries.jsonl.gz": []}
@@ -165,18 +156,8 @@ def convert_scifact(files: Files) -> Folder:
         folder["queries.jsonl.gz"] += [{"_id": str(row["id"]), "text": row["claim"]} for row in claims]
         cited = {(int(row["id"]), int(name)) for row in claims for name in row["cited_doc_ids"]}
         folder[f"qrels/{part}.tsv"] = [QRELS, *((claim, name, 1) for claim, name in sorted(cited))]
-        folder[f"claims_{part}.jsonl.gz"] = [row for claim in claims for row in _list_evidence(claim)]
     folder["queries.jsonl.gz"].sort(key=lambda row: int(row["_id"]))
     return folder
-
-
-def _list_evidence(claim: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each set of sentences that bears on a claim; one without, where there is none."""
-    cited = [str(name) for name in claim["cited_doc_ids"]]
-    sets = [(name, one) for name, several in claim.get("evidence", {}).items() for one in several]
-    for name, one in sets or [(None, {})]:
-        row = {"id": str(claim["id"]), "claim": claim["claim"], "evidence_doc_id": name, "label": one.get("label")}
-        yield row | {"evidence_sentences": one.get("sentences", []), "cited_doc_ids": cited}
 
 
 def _read_smart(text: str) -> Iterator[dict[str, list[str]]]:
@@ -209,8 +190,7 @@ def convert_cranfield(files: Files) -> Folder:
     corpus = []
     for record in _read_smart(find(files, "cran.all.1400")):
         title, text = _join(record, "T"), _join(record, "W").removeprefix(_join(record, "T")).strip()
-        row = {"_id": record["I"][0], "title": title.removesuffix(".").rstrip(), "text": text}
-        corpus.append(row | {"metadata": {"authors": _join(record, "A"), "bib": _join(record, "B")}})
+        corpus.append({"_id": record["I"][0], "title": title.removesuffix(".").rstrip(), "text": text})
     grades: dict[tuple[int, int], int] = {}
     apart = []
     for cells in (line.split() for line in find(files, "cranqrel").split("\n") if line.strip()):
@@ -236,12 +216,7 @@ def convert_cacm(files: Files) -> Folder:
     for record in _read_smart(find(files, "cacm.all")):
         key = record["I"][0]
         year = re.search(r"(19\d\d)", _join(record, "B"))
-        facts = {
-            "authors": [line.strip() for line in record.get("A", ()) if line.strip()],
-            "year": int(year[1]) if year else None,
-            "keywords": [word for part in _join(record, "K").split(",") if (word := part.strip())],
-            "acm_codes": _join(record, "C").split(),
-        }
+        facts = {"year": int(year[1]) if year else None}
         corpus.append({"_id": key, "title": _join(record, "T"), "text": _join(record, "W"), "metadata": facts})
         for cells in map(str.split, record.get("X", ())):
             if len(cells) == 3 and cells[1] == "5" and cells[0] != key:
@@ -278,11 +253,10 @@ def _read_slashed(text: str) -> Iterator[tuple[str, str]]:
 
 @CONVERTERS.register("csfcube")
 def convert_csfcube(files: Files) -> Folder:
-    """Read CSFCube: abstracts as labelled sentences, and for each facet the adjudicated grades of the candidates."""
+    """Read CSFCube: abstracts, and for each facet the adjudicated grades of the candidates."""
     papers = {}
     for row in read_json_lines("abstracts", find(files, "abstracts-csfcube-preds.jsonl")):
-        labels = [label.removesuffix("_label") for label in row["pred_labels"]]
-        facts = {"year": row.get("metadata", {}).get("year"), "sentences": row["abstract"], "sentence_labels": labels}
+        facts = {"year": row.get("metadata", {}).get("year")}
         key = str(row["paper_id"])
         papers[key] = {"_id": key, "title": row["title"], "text": " ".join(row["abstract"]), "metadata": facts}
     queries, grades = [], []
@@ -297,7 +271,6 @@ def convert_csfcube(files: Files) -> Folder:
         "corpus.jsonl.gz": list(papers.values()),
         "queries.jsonl.gz": sorted(queries, key=lambda row: str(row["_id"])),
         "qrels/test.tsv": [QRELS, *sorted(grades)],
-        "evaluation_splits.json": read_json(files, "evaluation_splits.json"),
     }
 
 
@@ -380,10 +353,9 @@ def _read_hallmarks(files: Files, key: str) -> dict[str, Any]:
     cells = find(files, f"labels/{key}.txt").split("<")[1:]
     if len(cells) != len(sentences):
         raise InputError(f"labels/{key}.txt: labels of {len(cells)} sentences, text/{key}.txt has {len(sentences)}")
-    labels = [[name for part in cell.split(" AND") if (name := part.strip()) not in ("", "NULL")] for cell in cells]
-    top = sorted({name.partition("--")[0] for names in labels for name in names})
-    row = {"id": key, "text": " ".join(sentences), "sentences": sentences}
-    return row | {"sentence_labels": labels, "labels": top}
+    labels = {part.strip() for cell in cells for part in cell.split(" AND")} - {"", "NULL"}
+    top = sorted({name.partition("--")[0] for name in labels})
+    return {"id": key, "text": " ".join(sentences), "labels": top}
 
 
 @CONVERTERS.register("s2orc-sample")
@@ -394,7 +366,5 @@ def convert_s2orc_sample(files: Files) -> Folder:
         if row["abstract"]:
             venue = normalize_unicode("NFC", row["journal"] or row["venue"] or "")
             paper = {"id": f"s2:{row['paper_id']}", "title": row["title"], "abstract": fold(row["abstract"])}
-            paper |= {"year": row["year"], "venue": venue, "fields": row["mag_field_of_study"] or []}
-            cited, citing = len(row["outbound_citations"]), len(row["inbound_citations"])
-            papers.append(paper | {"n_references": cited, "n_citations": citing})
+            papers.append(paper | {"year": row["year"], "venue": venue, "fields": row["mag_field_of_study"] or []})
     return {"papers.jsonl.gz": papers}

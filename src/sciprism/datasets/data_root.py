@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -24,7 +24,6 @@ from sciprism.papers.rows import JsonLayout, read_named_rows
 
 MANIFEST = Path(__file__).with_name("published.toml")
 _LIST = JsonLayout(list_keys=())
-UNKNOWN = "unknown"  # a checksum or size that nobody states: the first one seen is trusted, and recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,27 +84,15 @@ def read_manifest() -> Mapping[str, PublishedData]:
 
 @cache
 def _read_manifest(path: Path) -> Mapping[str, PublishedData]:
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    entries = ((name, table) for key, table in tables.items() for name in table.get("names", (key,)))
-    return {name: _read_entry(name, table) for name, table in entries}
-
-
-def _read_entry(name: str, table: Mapping[str, Any]) -> PublishedData:
-    base = table.get("base", "")
-    settings: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in table.items()
-        if key not in ("base", "names")
-    }
-    settings["files"] = tuple(_read_file(base, file) for file in table.get("files", ()))
-    return PublishedData(name=name, **settings)
-
-
-def _read_file(base: str, table: Mapping[str, Any]) -> PublishedFile:
-    url = base + table["url"]
-    known = {key: table[key] for key in ("checksum", "size") if table[key] != UNKNOWN}
-    name = table.get("name", url.rstrip("/").rpartition("/")[2])
-    return PublishedFile(url=url, name=name, fixed=table.get("fixed", True), **known)
+    manifest = {}
+    for key, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        names, base, files = table.pop("names", [key]), table.pop("base", ""), []
+        for file in table.pop("files", ()):
+            url = base + file["url"]
+            files.append(PublishedFile(**{"name": url.rstrip("/").rpartition("/")[2], **file, "url": url}))
+        facts = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+        manifest |= {name: PublishedData(name=name, files=tuple(files), **facts) for name in names}
+    return manifest
 
 
 def select_data(names: Iterable[str]) -> list[PublishedData]:
@@ -381,6 +368,19 @@ def find_file(folder: Path, *names: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def require_data_file(folder: Path, *names: str, obtain: str = "") -> Path:
+    """Return the same file. Raises InputError that lists what the folder has, and says how to obtain the data."""
+    path = find_file(folder, *names)
+    if path is None:
+        raise InputError(f"{folder} has no {names[0]}; it contains {list_names(folder)}{obtain and f'; {obtain}'}")
+    return path
+
+
+def list_names(folder: Path) -> str:
+    """Return the names of what a folder has, for messages."""
+    return ", ".join(sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ()) or "nothing"
+
+
 def list_files(folder: Path) -> list[str]:
     """Return the paths of all files in a folder, "/" between the names."""
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
@@ -399,26 +399,23 @@ def find_cached_folder(repo: str, revision: str) -> Path | None:
 
 def find_cached_split(repo: str, config: str, split: str, revision: str) -> list[Path]:
     """Return the files of a split if all of them are in the hub's cache, else an empty list."""
-    for wanted in (revision,) if revision else ("", PARQUET_REVISION):
-        folder = find_cached_folder(repo, wanted)
-        if folder is None:
-            continue
-        try:
+    for folder in filter(None, (find_cached_folder(repo, wanted) for wanted in _list_revisions(revision))):
+        with suppress(InputError):  # an earlier download was interrupted
             names = select_files(list_files(folder), config, split)
-        except InputError:  # an earlier download was interrupted
-            continue
-        # Names such as 0003.parquet state no total; downloads go from last to first, so 0000 completes them.
-        if names and (names[0].endswith("/0000.parquet") or not re.search(r"/\d{4}\.parquet$", names[0])):
-            return [folder / name for name in names]
+            # Names such as 0003.parquet state no total; downloads go from last to first, so 0000 completes them.
+            if names and (names[0].endswith("/0000.parquet") or not re.search(r"/\d{4}\.parquet$", names[0])):
+                return [folder / name for name in names]
     return []
 
 
-def fetch_split(repo: str, config: str, split: str, revision: str) -> list[Path]:
-    """Download the files of a split from the hub and return them. Raises InputError with the reason.
+def _list_revisions(revision: str) -> tuple[str, ...]:
+    """Return where a data set may be: at the revision, without one at the newest, and in the hub's Parquet copy."""
+    return (revision,) if revision else ("", PARQUET_REVISION)
 
-    Without a revision, falls back to the hub's Parquet copy.
-    """
-    for wanted in (revision,) if revision else ("", PARQUET_REVISION):
+
+def fetch_split(repo: str, config: str, split: str, revision: str) -> list[Path]:
+    """Download the files of a split from the hub and return them. Raises InputError with the reason."""
+    for wanted in _list_revisions(revision):
         files = _list_repo_files(repo, wanted)
         if names := select_files(files, config, split):
             return sorted(_download(repo, name, wanted) for name in reversed(names))
@@ -430,9 +427,7 @@ def fetch_split(repo: str, config: str, split: str, revision: str) -> list[Path]
 def fetch_file(repo: str, path: str, revision: str) -> Path:
     """Return one file of a data set, from the hub's cache or else from the hub. Raises InputError."""
     folder = find_cached_folder(repo, revision)
-    if folder is not None and (folder / path).is_file():
-        return folder / path
-    return _download(repo, path, revision)
+    return folder / path if folder and (folder / path).is_file() else _download(repo, path, revision)
 
 
 def _list_repo_files(repo: str, revision: str) -> list[str]:

@@ -321,7 +321,9 @@ class _Groups:
         for pair in pairs:
             ones, others = (self._groups.get(position, [position]) for position in pair)
             if ones is not others:
-                claims, more = (self._list_claims(group[0]) for group in (ones, others))
+                claims, more = (
+                    self._claims.get(group[0]) or self._finder.identity(group[0]).claims() for group in (ones, others)
+                )
                 if check and any(values.isdisjoint(more.get(kind, values)) for kind, values in claims.items()):
                     continue
                 for kind, values in more.items():
@@ -329,9 +331,6 @@ class _Groups:
                 join_groups(self._groups, *pair)
                 self._claims[self._groups[pair[0]][0]] = claims
             linked.add(pair[0])
-
-    def _list_claims(self, position: int) -> dict[str, set[int]]:
-        return self._claims.get(position) or self._finder.identity(position).claims()
 
     def build(self, ids: list[str]) -> Iterator[DuplicateGroup]:
         """Yield the groups in the order of their first papers."""

@@ -437,10 +437,9 @@ def _read_any_rows(file: InputFile, columns: Sequence[str], json: JsonLayout) ->
         layout = detect_layout(head, lambda _: ())
         width = len(layout.headers)
         for cells, fault in read_rows(file, layout):
-            wrong = (
-                f"{len(cells)} cells, but the header has {width}; is a text unquoted?" if len(cells) != width else ""
-            )
-            yield f"line {file.record_line}", dict(zip(layout.headers, cells, strict=False)), fault or wrong
+            if len(cells) != width:
+                fault = fault or f"{len(cells)} cells, but the header has {width}; is a text unquoted?"
+            yield f"line {file.record_line}", dict(zip(layout.headers, cells, strict=False)), fault
 
 
 def read_parquet_rows(path: FilePath, columns: Sequence[str] = ()) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot, find_file
+from sciprism.datasets.data_root import DataRoot, find_file, require_data_file
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade
 from sciprism.datasets.rows import IdConverter, as_id
@@ -184,11 +184,11 @@ class BeirSet:
     def _read_folder(self, data_root: DataRoot, folder: Path) -> RetrievalInput:
         """Return the input from an unpacked zip. Raises InputError that names a missing file."""
         dropped = DropReport()
-        parts = [require_file(folder / "qrels", f"{split}.tsv") for split in self.splits]
+        parts = [require_data_file(folder / "qrels", f"{split}.tsv") for split in self.splits]
         return build_input(
             [row for path in parts for row in read_judgements(data_root, path)],
-            read_texts(data_root, require_file(folder, "queries.jsonl"), dropped),
-            read_texts(data_root, require_file(folder, "corpus.jsonl"), dropped),
+            read_texts(data_root, require_data_file(folder, "queries.jsonl"), dropped),
+            read_texts(data_root, require_data_file(folder, "corpus.jsonl"), dropped),
             without_itself=self.without_itself,
             dropped=dropped,
         )
@@ -257,12 +257,3 @@ def read_texts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator
     ids = IdConverter(dropped)
     for record in data_root.records(path):
         yield ids.row(record)
-
-
-def require_file(folder: Path, name: str) -> Path:
-    """Return a file of a folder, plain or gzipped. Raises InputError that lists the folder's files."""
-    path = find_file(folder, name)
-    if path is None:
-        present = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
-        raise InputError(f"{folder} has no {name}; it contains {', '.join(present) or 'nothing'}")
-    return path

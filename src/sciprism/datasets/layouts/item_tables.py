@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from sciprism.datasets.data_root import list_names
 from sciprism.datasets.rows import IdConverter, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -247,9 +248,8 @@ def require_file(folder: Path, *stems: str) -> Path:
     """Return the only file with one of these stems. Raises InputError where there is none, or several."""
     matches = find_files(folder, *stems)
     if len(matches) != 1:
-        present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
         what = f"{len(matches)} files" if matches else "no file"
-        raise InputError(f"{folder} contains {what} named {' or '.join(stems)}; it contains {present}")
+        raise InputError(f"{folder} contains {what} named {' or '.join(stems)}; it contains {list_names(folder)}")
     return matches[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, require_data_file
 from sciprism.datasets.inputs import Signatures
 from sciprism.datasets.layouts.custom import parse_part, split_by_hash
 from sciprism.datasets.layouts.item_tables import (
@@ -160,10 +160,7 @@ class S2andFolders:
 
 def find_source_file(folder: Path, kind: str) -> Path:
     """Return `<source>/<source>_<kind>.json`. Raises InputError where it does not exist."""
-    path = folder / f"{folder.name}_{kind}.json"
-    if not path.is_file():
-        raise InputError(f"{path} does not exist; {OBTAIN}")
-    return path
+    return require_data_file(folder, f"{folder.name}_{kind}.json", obtain=OBTAIN)
 
 
 def _split_blocks(blocks: Sequence[str], seed: int) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot, find_file
+from sciprism.datasets.data_root import DataRoot, require_data_file
 from sciprism.datasets.inputs import (
     Click,
     ClickLog,
@@ -631,10 +631,8 @@ def parse_grades(record: Record, name: str) -> dict[str, int]:
 def _read_records(data_root: DataRoot, folder: str, name: str, kind: str) -> Iterator[Record]:
     """Yield the objects of `<folder>/<name>_<kind>.json`, one a line; may be gzipped or named `.jsonl`."""
     path = data_root.local(folder, OBTAIN_SCIMULT)
-    file = find_file(path, f"{name}_{kind}.json", f"{name}_{kind}.jsonl")
-    if file is None:
-        raise InputError(f"{path} has no {name}_{kind}.json; {OBTAIN_SCIMULT}")
-    return data_root.records(file)
+    names = f"{name}_{kind}.json", f"{name}_{kind}.jsonl"
+    return data_root.records(require_data_file(path, *names, obtain=OBTAIN_SCIMULT))
 
 
 def _read_items(data_root: DataRoot, place: tuple[str, str, str], key: str, dropped: DropReport) -> ItemTable:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot, find_file
+from sciprism.datasets.data_root import DataRoot, find_file, list_names, require_data_file
 from sciprism.datasets.inputs import Answer, PairInput, SpanInput, Target, concatenate
 from sciprism.datasets.layouts.item_tables import clean_text, parse_number
 from sciprism.datasets.open_data import PARTS, Part
@@ -84,10 +84,8 @@ class PartFiles:
 def _require_parts(paths: dict[Part, Path], named: Mapping[Part, Sequence[str]], folder: Path) -> dict[Part, Path]:
     for part in ("train", "test"):
         if part not in paths and named[part]:
-            present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-            raise InputError(
-                f"{folder} has no {part} file (such as {named[part][0]}.tsv or .json); it contains {present}"
-            )
+            names = f"{named[part][0]}.tsv or .json"
+            raise InputError(f"{folder} has no {part} file (such as {names}); it contains {list_names(folder)}")
     return paths
 
 
@@ -535,13 +533,8 @@ class DocumentQuestions:
         return build_span_input(parts, dropped, self.folder)
 
     def _read_questions(self, data_root: DataRoot, folder: Path, dropped: DropReport) -> Iterator[ContextQuestion]:
-        paths = [find_file(folder, name) for name in (self.documents, self.questions)]
-        if not all(paths):
-            present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-            raise InputError(
-                f"{folder} needs {self.whole}, or {self.documents} and {self.questions}; it contains {present}"
-            )
-        contexts, questions = (read_records(data_root, path) for path in paths if path)
+        paths = (require_data_file(folder, name) for name in (self.documents, self.questions))
+        contexts, questions = (read_records(data_root, path) for path in paths)
         context_of = {record.id: str(record.need("context") or "") for record in contexts}
         for record in questions:
             name = as_id(record.need("document_id"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,7 +123,8 @@ def merge_types(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _read_sentences(data_root: DataRoot, path: Path, part: Part, dropped: DropReport) -> Iterator[TaggedSentence]:
     """Yield the sentences of a file, tags normalized; empty and malformed ones are counted."""
-    for number, words, raw in (_read_lines if is_table(path) else _read_objects)(data_root, path):
+    rows = read_tagged_lines(data_root.lines(path)) if is_table(path) else _read_objects(data_root, path)
+    for number, words, raw in rows:
         name = f"{part}/{number}"
         if not words:
             dropped.add("sentence without words", name)
@@ -149,24 +151,21 @@ def _parse_tag(raw: str, name: str, dropped: DropReport) -> str:
     return f"{_BEGINS[match[1]]}-{match[2] or ENTITY}"
 
 
-def _read_lines(data_root: DataRoot, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield (number of its first line, words, tags) of each sentence; a missing tag is empty."""
+def read_tagged_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield (number of its first line, words, tags) of each sentence of CoNLL's form; a missing tag is empty."""
     words: list[str] = []
     tags: list[str] = []
     start = 0
-    for number, line in data_root.lines(path):
+    for number, line in chain(lines, [(0, "")]):
         fields = line.split("\t") if "\t" in line else line.split()
         if not line.strip() or fields[0].startswith("-DOCSTART-"):
             if words:
                 yield str(start), words, tags
             words, tags = [], []
             continue
-        if not words:
-            start = number
+        start = start if words else number
         words.append(fields[0])
         tags.append(fields[-1].strip() if len(fields) > 1 else "")
-    if words:
-        yield str(start), words, tags
 
 
 def _read_objects(data_root: DataRoot, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from sciprism.errors import InputError
@@ -182,25 +183,30 @@ def _build_ris_paper(fields: TaggedFields) -> Paper:
     title_tag = next((tag for tag in _TITLES if first_value(fields, tag)), "")
     values = [(tag, value) for tag in ("DO", "M3", "L3", "N1", "UR", "L2") for value in fields.get(tag, ())]
     dois = (value for tag, value in values if "10." in value and (tag == "DO" or _RIS_DOI.match(value)))
-    label, accession, pmcid = (first_value(fields, tag) for tag in ("ID", "AN", "C2"))
-    medical = accession.isdigit() and is_medline(first_value(fields, "DB"), first_value(fields, "DP"))
-    ids = {
-        "doi": next(dois, ""),
-        "isbn": first_value(fields, "SN") if first_value(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE") else "",
-        "pmid": first_value(fields, "PMID") or (accession if medical else ""),  # the tag is PsycNet's
-        "pmcid": pmcid if pmcid.startswith("PMC") else "",
-    }
-    label = "" if label.isdigit() else label  # EndNote numbers the records of each library from 1
+    label, accession, custom, database, provider = (first_value(fields, tag) for tag in ("ID", "AN", "C2", "DB", "DP"))
+    is_book = first_value(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE")
+    ids = {"doi": next(dois, ""), "isbn": first_value(fields, "SN") if is_book else ""}
+    ids["pmid"] = first_value(fields, "PMID")  # the tag is PsycNet's
     return build_listed_paper(
         "ris",
         lambda tag: fields.get(tag, ()),
-        id=label or ("" if ids["doi"] or ids["pmid"] else accession),
         title=first_value(fields, title_tag),
         abstract=max((" ".join(fields.get(tag, ())) for tag in ("AB", "N2")), key=len),
         venue=first_value(fields, *(tag for tag in _VENUES if tag != title_tag)),
         keywords=split_all(fields.get("KW", [])),
-        ids=ids,
+        **_identify(label, accession, custom, ids, medical=is_medline(database, provider)),
     )
+
+
+def _identify(label: str, accession: str, custom: str, ids: dict[str, str], *, medical: bool) -> dict[str, Any]:
+    """Return id and ids of a record in EndNote's fields. medical: whether its accession number may be a PMID.
+
+    The id is the label, unless it numbers the records of a library, which recurs; else what a database calls the paper.
+    Papers with a DOI or a PMID have an id already.
+    """
+    pmid = ids.get("pmid") or (accession if accession.isdigit() and medical else "")
+    ids |= {"pmid": pmid, "pmcid": custom if custom.upper().startswith("PMC") else ""}
+    return {"id": label if label and not label.isdigit() else "" if ids["doi"] or pmid else accession, "ids": ids}
 
 
 # ---- MEDLINE ----
@@ -291,29 +297,25 @@ def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | 
 def _build_xml_paper(record: Element) -> Paper:
     urls = [text_of(url) for url in record.iterfind("urls/*/url")]
     urls = [url for url in urls if url.startswith(("http://", "https://"))]
-    label, accession, pmcid = (text_of(record, path) for path in ("label", "accession-num", "custom2"))
+    label, accession, custom = (text_of(record, path) for path in ("label", "accession-num", "custom2"))
     names = (text_of(record, f"remote-database-{part}") for part in ("name", "provider"))
     medical = is_medline(*names) or any("ncbi.nlm.nih.gov" in url for url in urls)
     is_book = "book" in (kind.get("name", "").lower() if (kind := record.find("ref-type")) is not None else "")
     link = next((url for url in urls if "doi.org/" in url), "")
     ids = {
         "doi": normalize_doi(text_of(record, "electronic-resource-num")) or normalize_doi(link),
-        "pmid": accession if accession.isdigit() and medical else "",
-        "pmcid": pmcid if pmcid.upper().startswith("PMC") else "",
         "isbn": text_of(record, "isbn") if is_book else "",
         "url": urls[0] if urls else "",
     }
-    # The label; else what a database calls the paper; else library and record number, which alone recurs. Papers with
-    # a DOI or a PMID have an id already.
+    # Library and record number, which alone recurs:
     numbered = [text_of(record, "database"), text_of(record, "rec-number")]
-    other = "" if ids["doi"] or ids["pmid"] else accession or (":".join(numbered) if all(numbered) else "")
+    accession = accession or (":".join(numbered) if all(numbered) else "")
     return build_listed_paper(
         "endnote_xml",
         lambda path: texts_of(record, path),
-        id=label if label and not label.isdigit() else other,
         keywords=split_all(texts_of(record, "keywords/keyword")),
-        ids=ids,
         is_apart=True,
+        **_identify(label, accession, custom, ids, medical=medical),
     )
 
 
@@ -373,19 +375,18 @@ def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecor
 def _build_enw_paper(fields: TaggedFields) -> Paper:
     label, accession, custom = (first_value(fields, tag) for tag in "FM2")
     links = [url for url in fields.get("U", ()) if "doi.org/" in url]
-    medical = accession.isdigit() and is_medline(first_value(fields, "~"), first_value(fields, "W"))
+    is_book = "book" in first_value(fields, "0").lower()
     ids = {
         "doi": normalize_doi(" ".join([*fields.get("R", ()), *links])),
-        "pmid": accession if medical else "",
-        "pmcid": custom if custom.upper().startswith("PMC") else "",
-        "isbn": first_value(fields, "@") if "book" in first_value(fields, "0").lower() else "",
+        "isbn": first_value(fields, "@") if is_book else "",
     }
     return build_listed_paper(
         "enw",
         # EndNote ends the name of an institution with a comma.
         lambda tag: [text.rstrip(",") if tag in "AQE" else text for text in fields.get(tag, ())],
-        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
         keywords=split_all(fields.get("K", [])),
-        ids=ids,
         is_apart=True,
+        **_identify(
+            label, accession, custom, ids, medical=is_medline(first_value(fields, "~"), first_value(fields, "W"))
+        ),
     )

@@ -176,12 +176,10 @@ def _find_part(file: InputFile, paths: Sequence[str]) -> str:
     matches = exact if len(exact) == 1 else [path for path in paths if f"/{path}".casefold().endswith(f"/{wanted}")]
     if len(matches) == 1:
         return matches[0]
-    if matches:
-        listed = "; ".join(sorted(matches)[:MAX_LISTED])
-        raise InputError(f"{file.full_name}: several have this name: {listed}; write more of the path")
-    more = f"; {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
-    listed = "; ".join(sorted(paths)[:MAX_LISTED])
-    raise InputError(f"{file.full_name}: no such library or collection; it has: {listed}{more}")
+    reason = "several have this name; write more of the path" if matches else "no such library or collection; it has"
+    listed = sorted(matches or paths)
+    more = f"; {len(listed) - MAX_LISTED:,} more" if len(listed) > MAX_LISTED else ""
+    raise InputError(f"{file.full_name}: {reason}: {'; '.join(listed[:MAX_LISTED])}{more}")
 
 
 _BETTER_BIBTEX_IDS = ("citationKey", "citekey", "itemKey", "key", "itemID")

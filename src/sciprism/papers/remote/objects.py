@@ -44,10 +44,6 @@ class MissingObjectError(InputError):
     """Report an address at which there is nothing."""
 
 
-class NoPermissionError(InputError):
-    """Report an object that may not be read with these credentials."""
-
-
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
     """What tells that an object is the same: its size in bytes, and its ETag, generation or time of change.
@@ -192,7 +188,7 @@ def _refuse(error: Exception, status: int, reason: str, address: str) -> InputEr
     refused = isinstance(error, PermissionError) or reason.startswith("Forbidden") or _CREDENTIALS.search(kind)
     if refused or invalid or (400 <= status < 500 and status not in (408, 425, 429)):
         advice = f"{ADVICE[scheme_of(address)]}: {CONTINUES}"
-        return NoPermissionError(f"{shown}: the request is refused ({reason}); {advice}")
+        return InputError(f"{shown}: the request is refused ({reason}); {advice}")
     return None
 
 
