@@ -18,6 +18,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import protocols
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
+from sciprism.papers import read_labels
 from sciprism.papers.readers.registry import label_readers, paper_readers
 from sciprism.prepare.citations import samplers
 from sciprism.training.learners.learner import learners
@@ -242,9 +243,9 @@ def test_a_sampler_makes_triplets(tmp_path, titles, command):
 
 
 def test_readers_and_a_search_serve_the_commands(tmp_path, titles, tiny_model, command):
-    for words, count in (((), "papers"), (("--labels",), "labels")):
-        found = json.loads(command("inspect", titles, *words, "--json"))
-        assert found[count] == 3 and found["files"][0]["format"] == "toy"
+    found = json.loads(command("inspect", titles, "--json"))
+    assert found["papers"] == 3 and found["files"][0]["format"] == "toy"
+    assert [label.name for label in read_labels(titles)] == list(TITLES)
     command("embed", titles, "-o", tmp_path / "vectors", "--model", tiny_model, "--pooling", "mean")
     words = ("search", tmp_path / "vectors", "crystal", "--mode", "toy", "-k", 2, "--json")
     (ranking,) = json.loads(command(*words))["rankings"]

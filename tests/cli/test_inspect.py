@@ -96,15 +96,6 @@ def test_standard_input():
     assert json.loads(result.stdout)["papers"] == 1
 
 
-def test_labels(tmp_path: Path):
-    path = tmp_path / "labels.csv"
-    path.write_text("id,name,broader\nw,Wrack,s\ns,Seaweed,x\n")
-    lines = run(path, "--labels").stdout.splitlines()
-    assert any(line.split() == ["labels", "2"] for line in lines)
-    assert any(line.split() == ["unknown", "broader", "labels", "1"] for line in lines)
-    assert json.loads(run(path, "--labels", "--json").stdout)["missing"]["definition"] == 2
-
-
 def test_many_files_are_counted_and_not_all_listed(tmp_path: Path):
     for number in range(33):
         (tmp_path / f"{number:02}.jsonl").write_text('{"id": "1", "title": "T"}\n')

@@ -211,7 +211,6 @@ def test_no_command_prints_what_steers_the_terminal(command: Command, monkeypatc
     monkeypatch.setattr("sys.stdin", StringIO(f"i\nr {evil}\n{evil}\nq\n"))
     for words, status in {
         ("inspect", name): 1,
-        ("inspect", "labels.csv", "--labels"): 1,
         ("inspect", "odd.csv"): 2,
         ("dedupe", name, name, "-o", "merged.jsonl", "--skip-bad"): 0,
         ("disambiguate", name, "-o", "authors.csv", "--skip-bad"): 0,

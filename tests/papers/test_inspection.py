@@ -1,8 +1,8 @@
 import json
 
-from sciprism.papers.inspection import inspect_labels, inspect_papers
+from sciprism.papers.inspection import inspect_papers
 from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
-from sciprism.papers.records import Label, Paper, Place
+from sciprism.papers.records import Paper, Place
 
 PAPERS = [
     Paper(
@@ -85,23 +85,3 @@ def test_json_holds_everything():
         "reasons": {"id": 1, "doi": 1, "title": 1},
         "groups": [{"ids": ("1", "1"), "reasons": ("id", "doi", "title")}],
     }
-
-
-def test_labels():
-    labels = [
-        Label(id="s", name="Seaweed", codes=("B1",)),
-        Label(
-            id="w",
-            name="Wrack",
-            synonyms=("Fucus", "Tang"),
-            definition="A brown seaweed.",
-            broader=("s", "x"),
-        ),
-        Label(id="w", name="wrack"),
-    ]
-    found = inspect_labels(iter(labels), ReadReport())
-    assert found.labels == 3
-    assert found.missing == {"synonyms": 2, "definition": 2, "broader": 2, "codes": 2}
-    assert (found.synonyms, found.unknown_broader, found.repeated_ids, found.repeated_names) == (2, 1, 1, 1)
-    assert found.words == {"min": 3, "10%": 3, "median": 3, "90%": 3, "99%": 3, "max": 3}
-    assert json.loads(json.dumps(found.to_json()))["labels"] == 3

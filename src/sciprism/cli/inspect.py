@@ -1,11 +1,11 @@
-"""`sciprism inspect`: what files of papers or labels hold."""
+"""`sciprism inspect`: what files of papers hold."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts
 from sciprism.cli.output import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sciprism.papers import ReadReport
     from sciprism.papers.abstracts import AbstractReport
     from sciprism.papers.duplicates import IdClash
-    from sciprism.papers.inspection import LabelInspection, PaperInspection
+    from sciprism.papers.inspection import PaperInspection
 
 MAX_FILES = 30  # files that are listed; all are counted
 PAPERS_PER_SECOND = 50.0  # what a small encoder does on two cores of a laptop: an assumption, and printed as one
@@ -37,28 +37,21 @@ MAX_TITLE = 60  # characters of a title that are shown
 MODEL_LIMIT = "the model that ships knows English alone"
 
 
-def inspect(
-    files: PaperFiles,
-    reading: IdentifiedReading,
-    labels: Annotated[bool, "The files hold labels, not papers."] = False,
-) -> None:
+def inspect(files: PaperFiles, reading: IdentifiedReading) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
     Records that cannot be used are named, and the exit status is 1; with --skip-bad it is 0.
 
     Example: sciprism inspect refs.bib more/*.ris
     """
-    from sciprism.papers import ReadReport, inspection, read_labels, read_papers
+    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers.inspection import inspect_papers
 
     report = ReadReport()
     read: dict[str, Any] = {"reader": reading.reader, "options": reading.build(), "skip_bad": True, "report": report}
-    inspected: PaperInspection | LabelInspection
     with open_abstracts(reading.abstracts) as completion, ProgressDisplay("reading", "records") as display:
-        if labels:
-            inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
-        else:
-            papers = display.count(completion.complete(read_papers(files, **read)))
-            inspected = inspection.inspect_papers(papers, report, near_duplicates=SIMILARITY)
+        papers = display.count(completion.complete(read_papers(files, **read)))
+        inspected = inspect_papers(papers, report, near_duplicates=SIMILARITY)
     with _naming_bad_records(report, reading.skip_bad):
         joined = completion.report if reading.abstracts else None
         document = inspected.to_json() | ({"abstracts": joined.to_json()} if joined else {})
@@ -77,23 +70,23 @@ def _naming_bad_records(report: ReadReport, skip_bad: bool) -> Iterator[None]:
         raise RunFailedError(f"{records} cannot be used (see above); correct them, or embed with --skip-bad")
 
 
-def _print(result: PaperInspection | LabelInspection, abstracts: AbstractReport | None) -> None:
-    from sciprism.papers.inspection import PaperInspection
-
+def _print(result: PaperInspection, abstracts: AbstractReport | None) -> None:
     shown = result.files[:MAX_FILES]
     rows = [[file.path, file.format, f"{file.papers:,}", f"{file.skipped:,}"] for file in shown]
     if more := len(result.files) - len(shown):
         rows.append([f"and {more:,} more"])
     print_table(["file", "reader"], ["records", "skipped"], rows)
     notes = [f"{file.path}: {file.note}" for file in shown if file.note]
-    facts = _paper_facts(result, abstracts) if isinstance(result, PaperInspection) else _label_facts(result)
-    print_facts(dict(facts) | ({"notes": "\n".join(notes)} if notes else {}))
+    print_facts(dict(_paper_facts(result, abstracts)) | ({"notes": "\n".join(notes)} if notes else {}))
 
 
 def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:
     yield "papers", f"{result.papers:,}"
     yield from _counts({"deletions": sum(file.deletions for file in result.files)})
-    yield from _missing(result, result.papers)
+    yield from _counts({"skipped records": result.skipped, "other files ignored": result.ignored_files})
+    for name, count in result.missing.items():
+        if count:
+            yield f"without {name}", format_share(count, result.papers)
     yield from _unread_columns(result)
     if abstracts:
         yield "abstracts joined", "\n".join([describe_joined(abstracts), *describe_missing(abstracts)])
@@ -147,22 +140,6 @@ def _clashes(clashes: Sequence[IdClash]) -> Iterator[str]:
         places = "; ".join(str(place) for place in clash.places[:MAX_PLACES])
         more = len(clash.places) - MAX_PLACES
         yield f"{clash.id!r}: {places}" + (f"; {more:,} more" if more > 0 else "")
-
-
-def _label_facts(result: LabelInspection) -> Iterator[tuple[str, str]]:
-    yield "labels", f"{result.labels:,}"
-    yield from _missing(result, result.labels)
-    yield from _counts({"synonyms": result.synonyms})
-    yield "words in a definition", _quantiles(result.words)
-    repeated = {"repeated ids": result.repeated_ids, "repeated names": result.repeated_names}
-    yield from _counts({"unknown broader labels": result.unknown_broader} | repeated)
-
-
-def _missing(result: PaperInspection | LabelInspection, total: int) -> Iterator[tuple[str, str]]:
-    yield from _counts({"skipped records": result.skipped, "other files ignored": result.ignored_files})
-    for name, count in result.missing.items():
-        if count:
-            yield f"without {name}", format_share(count, total)
 
 
 def _counts(counts: dict[str, int]) -> Iterator[tuple[str, str]]:

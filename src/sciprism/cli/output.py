@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sciprism.papers.read import FileReport
 
 SCHEMAS: dict[str, tuple[str, str]] = {
-    "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
+    "sciprism.inspect/1": ("inspect", "files, and counts of papers: missing, years, languages, duplicates"),
     "sciprism.dedupe/1": ("dedupe", "output, review, counts, sources; groups, preprints and uncertain pairs by record"),
     "sciprism.disambiguate/1": (
         "disambiguate",

@@ -1,4 +1,4 @@
-"""Count what a set of papers or labels holds and lacks."""
+"""Count what a set of papers holds and lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from sciprism.papers.duplicates import DuplicateFinder, Duplicates
 from sciprism.papers.languages import ENGLISH_OR_UNCLEAR, guess_language
 from sciprism.papers.read import FileReport, ReadReport
-from sciprism.papers.records import Label, Paper, Place
+from sciprism.papers.records import Paper, Place
 
 TOP_VENUES = 10
 MAX_NAMED = 1000  # papers in other languages that are named; all are counted
@@ -30,31 +30,18 @@ class OtherLanguage(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inspection:
-    """Counts of records: the files, what was skipped, records without a title, an abstract ..., and quantiles of words.
-
-    words: of title and abstract, or of a definition.
-    """
-
-    files: tuple[FileReport, ...]
-    skipped: int
-    ignored_files: int
-    missing: dict[str, int]
-    words: dict[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all counts as JSON values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperInspection(Inspection):
-    """Counts of papers.
+class PaperInspection:
+    """Counts of papers: the files, what was skipped, papers without a title, an abstract ..., quantiles of words.
 
     languages: guessed. other_languages: the first of the papers that are in another language than English.
     """
 
     papers: int
+    files: tuple[FileReport, ...]
+    skipped: int
+    ignored_files: int
+    missing: dict[str, int]
+    words: dict[str, int]
     languages: dict[str, int]
     other_languages: tuple[OtherLanguage, ...]
     years: dict[int, int]
@@ -81,21 +68,6 @@ class PaperInspection(Inspection):
             for clash in found.clashes
         ]
         return row
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelInspection(Inspection):
-    """Counts of labels.
-
-    unknown_broader: broader ids that no label has. repeated_ids, repeated_names: labels beyond the first of
-    an id, or of a name (ignoring case).
-    """
-
-    labels: int
-    synonyms: int
-    unknown_broader: int
-    repeated_ids: int
-    repeated_names: int
 
 
 def inspect_papers(
@@ -125,9 +97,14 @@ def inspect_papers(
         lengths.append(len(text.split()))
         years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
+    values = map(float, np.quantile(lengths, list(QUANTILES.values()))) if lengths else ()
     return PaperInspection(
         papers=len(lengths),
-        **_count_common(report, missing, lengths),
+        files=tuple(report.files),
+        skipped=report.skipped_count,
+        ignored_files=report.ignored,
+        missing=dict(missing),
+        words={name: round(value) for name, value in zip(QUANTILES, values, strict=False)},
         languages=dict(languages.most_common()),
         other_languages=tuple(others),
         years=dict(sorted(years.items())),
@@ -135,35 +112,3 @@ def inspect_papers(
         top_venues=dict(venues.most_common(TOP_VENUES)),
         duplicates=finder.find(),
     )
-
-
-def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspection:
-    """Count what labels hold and lack."""
-    missing = Counter(dict.fromkeys(("synonyms", "definition", "broader", "codes"), 0))
-    ids, names = Counter[str](), Counter[str]()
-    broader: set[str] = set()
-    lengths = array("I")
-    synonyms = 0
-    for label in labels:
-        ids[label.id] += 1
-        names[label.name.casefold()] += 1
-        synonyms += len(label.synonyms)
-        broader.update(label.broader)
-        missing.update(name for name in missing if not getattr(label, name))
-        if label.definition:
-            lengths.append(len(label.definition.split()))
-    return LabelInspection(
-        labels=ids.total(),
-        **_count_common(report, missing, lengths),
-        synonyms=synonyms,
-        unknown_broader=len(broader - ids.keys()),
-        repeated_ids=ids.total() - len(ids),
-        repeated_names=names.total() - len(names),
-    )
-
-
-def _count_common(report: ReadReport, missing: Counter[str], lengths: array[int]) -> dict[str, Any]:
-    values = np.quantile(lengths, list(QUANTILES.values())) if lengths else ()
-    words = {name: round(value) for name, value in zip(QUANTILES, map(float, values), strict=False)}
-    files = {"files": tuple(report.files), "skipped": report.skipped_count, "ignored_files": report.ignored}
-    return files | {"missing": dict(missing), "words": words}
