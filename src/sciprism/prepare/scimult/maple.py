@@ -101,7 +101,7 @@ def find_maple_file(context: SciMultPrepareContext, *folders: str, file: str = "
 
 def read_cs_topics(context: SciMultPrepareContext) -> list[Label]:
     """Return MICoL's computer science topics with their definitions (15,808 as published)."""
-    return _read_labels(context.record_read(context.need(*MICOL)), "micol")
+    return _read_labels(context.record_read(context.need(*MICOL)), "jsonl")
 
 
 def read_mag_labels(context: SciMultPrepareContext, folder: str) -> list[Label]:
