@@ -64,11 +64,7 @@ class FetchOutcome:
 
 
 def fetch_data(
-    chosen: Sequence[PublishedData],
-    folder: Path,
-    *,
-    dry_run: bool = False,
-    progress: Progress = show_nothing,
+    chosen: Sequence[PublishedData], folder: Path, *, dry_run: bool = False, progress: Progress = show_nothing
 ) -> list[FetchOutcome]:
     """Fetch data sets into a folder, one after the other; one that fails does not stop the others.
 

@@ -118,11 +118,6 @@ def read_paper(row: Record) -> Iterator[Paper]:
     )
 
 
-def read_title(row: Record) -> Iterator[Paper]:
-    """Yield the paper of a record whose text is its title."""
-    yield Paper(id=UNNAMED, title=row["text"])
-
-
 def read_question(row: Record) -> Iterator[Paper]:
     """Yield the article, with its PMID, whose title is the question."""
     yield Paper(id=row["id"], title=row["question"], ids={"pmid": row["id"]})
@@ -207,7 +202,7 @@ OPEN_DATA_SETS = (
     OpenDataSet("xmc_pubmed_mesh", BY_FIELD),
     OpenDataSet("cls_systematic_review_screening", (hash_rule(0.5, 0.0),)),
     OpenDataSet("cls_ohsumed", BY_FILE),
-    OpenDataSet("cls_mag_titles", BY_FILE, read_title),
+    OpenDataSet("cls_mag_titles", BY_FILE, read_sentences),
     OpenDataSet("cls_hallmarks_of_cancer", BY_FILE, build_paper_reader("pmid")),
     OpenDataSet("cls_biomimicry", BY_FIELD),
     OpenDataSet("cls_abstract_spans", BY_FIELD),

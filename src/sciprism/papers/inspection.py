@@ -71,10 +71,7 @@ class PaperInspection:
 
 
 def inspect_papers(
-    papers: Iterable[Paper],
-    report: ReadReport,
-    *,
-    near_duplicates: float | None = 0.8,
+    papers: Iterable[Paper], report: ReadReport, *, near_duplicates: float | None = 0.8
 ) -> PaperInspection:
     """Count what papers hold and lack; they are read once.
 

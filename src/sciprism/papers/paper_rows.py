@@ -125,20 +125,10 @@ class RecordRows:
                 self._unread.pop("metadata", None)
                 self._file.unread_columns = tuple(self._unread)
         if columns.keys().isdisjoint(("id", "title", "abstract")):
-            raise ValueError(_describe_other(row))
+            raise ValueError(f"no title and no abstract; keys: {', '.join(row)}")
         authors = columns.get("authors", ())
         as_written = len(authors) > 0 and keys[authors[0]] == "authors"
         return build_paper(_select_values([*row.values()], columns, self._exact).get, as_written=as_written)
-
-
-def _describe_other(row: rows.JsonObject) -> str:
-    """Return what an object is that has no text."""
-    lists = [key for key, value in row.items() if isinstance(value, list) and value and isinstance(value[0], Mapping)]
-    if lists:
-        return f"not a paper, but an object that holds the list {lists[0]!r}; save that list as a file"
-    nearest = rows.find_nearest_header([*row], PAPER_HEADERS["title"])
-    hint = f"; nearest to title: {nearest!r}" if nearest else ""
-    return f"no title and no abstract{hint}; keys: {', '.join(row)}"
 
 
 def _select_values(cells: Sequence[Any], columns: rows.Columns, exact: bool = False) -> dict[str, Any]:

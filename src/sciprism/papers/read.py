@@ -17,13 +17,7 @@ from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import FilePiece, InputPart
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
-from sciprism.papers.input_paths import (
-    InputPath,
-    Paths,
-    file_size,
-    find_paths,
-    list_files,
-)
+from sciprism.papers.input_paths import InputPath, Paths, file_size, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -168,9 +167,7 @@ class TableRow:
         """Return the same value. Raises InputError that names the columns where all are empty."""
         value = self.get(*names)
         if value is None:
-            close = get_close_matches(_normalize_column(names[0]), self.values, n=1)
-            hint = f"; did you mean {close[0]}?" if close and close[0] != names[0] else ""
-            raise self.error(f"no {' or '.join(names)}; the row has {', '.join(self.values) or 'nothing'}{hint}")
+            raise self.error(f"no {' or '.join(names)}; the row has {', '.join(self.values) or 'nothing'}")
         return value
 
     def has(self, column: str) -> bool:
@@ -255,11 +252,8 @@ def require_file(folder: Path, *stems: str) -> Path:
 
 def find_papers(data: str, papers: Sequence[str]) -> list[str]:
     """Return the files of papers: those that are named, or those of the folder `data`."""
-    if papers:
-        return [*papers]
-    if not data:
-        raise InputError("no papers: set papers to their files, or data to the folder of all files")
-    return [str(path) for path in find_files(Path(data), "papers")] or [str(require_file(Path(data), "papers"))]
+    in_folder = find_files(Path(data), "papers") if data and not papers else ()
+    return [*papers] or [*map(str, in_folder)] or [str(find_table(data, "", "papers"))]
 
 
 def find_table(data: str, path: str, stem: str) -> Path:

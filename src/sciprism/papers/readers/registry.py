@@ -60,12 +60,7 @@ class FormatRegistry(Registry[FileFormat[Record]]):
         self._formats = formats
 
     def reader(
-        self,
-        name: str,
-        *,
-        check: Callable[[str], bool] | None = None,
-        build: Build[Record] | None = None,
-        **more: Any,
+        self, name: str, *, check: Callable[[str], bool] | None = None, build: Build[Record] | None = None, **more: Any
     ) -> Callable[[Read[Record]], Read[Record]]:
         """Register a function that yields the records of a file."""
         row = {**self._formats.get(name, {}), **more}

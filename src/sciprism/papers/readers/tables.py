@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -170,9 +169,7 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
     """Return the rows of the chosen sheet, or of the first with a title, and the position of its headers."""
     names = workbook.sheet_names
     if file.part and file.part not in names:
-        close = get_close_matches(file.part, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"{file.path}: no sheet {file.part!r}; sheets: {', '.join(names)}{hint}")
+        raise InputError(f"{file.path}: no sheet {file.part!r}; sheets: {', '.join(names)}")
     title = rows.normalize_header(options.columns.get("title", ""))
     first: tuple[list[list[Any]], int] = ([], 0)
     for name in [file.part] if file.part else names:
