@@ -151,7 +151,7 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
         DocumentQuestions(folder="covid", obtain="ask").read(DataRoot(tmp_path))
     (tmp_path / "qa_covidqa/COVID-QA.json").unlink()
     (tmp_path / "qa_covidqa/questions.jsonl").unlink()
-    with pytest.raises(InputError, match=r"has no documents.jsonl; it contains"):
+    with pytest.raises(InputError, match=r"has no questions.jsonl; it contains"):
         DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
 
 
