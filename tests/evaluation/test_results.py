@@ -8,9 +8,9 @@ from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import (
     Measure,
     TaskResult,
+    find_item_scores,
     pack_results,
     packed_items,
-    read_item_scores,
     read_result,
     read_results,
     write_result,
@@ -41,9 +41,10 @@ def folder(tmp_path):
 def test_a_result_and_its_items_are_read_again(folder):
     path = folder / "one" / "open" / "animals.json"
     assert read_result(path) == RESULT
-    assert read_item_scores(path, "map").columns.tolist() == [[0.0], [1.0]] and read_item_scores(path, "mrr") is None
+    assert find_item_scores(path.parent, "animals", "map").columns.tolist() == [[0.0], [1.0]]
+    assert find_item_scores(path.parent, "animals", "mrr") is None
     (path.parent / "items" / "animals.parquet").unlink()
-    assert read_item_scores(path, "map") is None
+    assert find_item_scores(path.parent, "animals", "map") is None
 
 
 def test_items_of_another_result_are_refused(folder):
@@ -52,7 +53,7 @@ def test_items_of_another_result_are_refused(folder):
     items = "open/items/animals.parquet"
     (folder / "one" / items).write_bytes((folder / "two" / items).read_bytes())
     with pytest.raises(DamagedFileError, match="evaluate the task again"):
-        read_item_scores(folder / "one" / "open" / "animals.json", "map")
+        find_item_scores(folder / "one" / "open", "animals", "map")
 
 
 def test_packing_packed_results_again_gives_the_same_bytes(folder, tmp_path):

@@ -123,16 +123,6 @@ def read_result(path: Path) -> TaskResult:
     return parse_result(row, path)
 
 
-def read_item_scores(path: Path, metric: str) -> ItemScores | None:
-    """Return the item scores behind a metric of the result at a path, None where they are missing. InputError."""
-    row, table = _read_row(path), item_scores_path(path.parent, path.stem)
-    if not table.exists():
-        return None
-    if sha256(table) != row.get("scores", {}).get("sha256"):
-        raise DamagedFileError(f"{table} is not the file that {path.name} was written with; evaluate the task again")
-    return ScoreTable(table).read(path.stem, metric)
-
-
 def _read_row(path: Path) -> dict[str, Any]:
     content, _ = read_sealed(path, "restore it, or delete it and evaluate the task again")
     try:
@@ -361,12 +351,16 @@ def find_result(folder: Path, task: str) -> TaskResult | None:
 
 
 def find_item_scores(folder: Path, task: str, metric: str) -> ItemScores | None:
-    """Return the item scores behind a metric of a result, None where they are missing."""
-    path = folder / f"{task}.json"
-    if path.exists():
-        return read_item_scores(path, metric)
-    pack, key = _find_pack(folder), (folder.parent.name, task)
-    return pack.item_scores(key, metric) if pack and key in pack.results else None
+    """Return the item scores behind a metric of a result, None where they are missing. InputError."""
+    path, table = folder / f"{task}.json", item_scores_path(folder, task)
+    if not path.exists():
+        pack, key = _find_pack(folder), (folder.parent.name, task)
+        return pack.item_scores(key, metric) if pack and key in pack.results else None
+    if not table.exists():
+        return None
+    if sha256(table) != _read_row(path).get("scores", {}).get("sha256"):
+        raise DamagedFileError(f"{table} is not the file that {path.name} was written with; evaluate the task again")
+    return ScoreTable(table).read(task, metric)
 
 
 def read_system(folder: Path) -> Iterator[TaskResult]:
@@ -376,24 +370,22 @@ def read_system(folder: Path) -> Iterator[TaskResult]:
         yield from (result for (name, _), result in read_pack(path).results.items() if name == folder.name)
 
 
-def check_owners(systems: Sequence[tuple[Path, System]]) -> None:
-    """Check that each folder, ROOT/<system>, has results of one model alone, stored ones included. InputError."""
-    owners: dict[Path, str] = {}
-    for folder, system in systems:
-        if stored := next(read_system(folder), None):
-            check_owner(stored, system, folder)
-        if owners.setdefault(folder, system.fingerprint) != system.fingerprint:
+def check_owners(root: Path, systems: Sequence[tuple[str, System]]) -> None:
+    """Check that the folders of a name, of any seed, have results of one model alone, stored ones included. InputError.
+
+    systems: with the names of their folders of seed 0.
+    """
+    owners: dict[str, str] = {}
+    for name, system in systems:
+        for folder in (root / name, *root.glob(f"{name}--seed-*")):
+            stored = next(read_system(folder), None)
+            if stored and (other := stored.system.get("fingerprint")) != system.fingerprint:
+                raise InputError(
+                    f"{folder} holds results of another model named {system.name} (fingerprint {other}, now "
+                    f"{system.fingerprint}); choose another folder with -o, or remove it"
+                )
+        if owners.setdefault(name, system.fingerprint) != system.fingerprint:
             raise InputError(f"two models are named {system.name}; evaluate them with different -o")
-
-
-def check_owner(result: TaskResult, system: System, folder: Path) -> None:
-    """Raise InputError where a stored result is of another model of the same name."""
-    stored = result.system.get("fingerprint")
-    if stored != system.fingerprint:
-        raise InputError(
-            f"{folder} holds results of another model named {system.name} (fingerprint {stored}, now "
-            f"{system.fingerprint}); choose another folder with -o, or remove it"
-        )
 
 
 def has_results(root: Path) -> bool:

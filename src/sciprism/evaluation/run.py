@@ -100,8 +100,6 @@ def evaluate(
         facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
         for number, folder in zip(seeds, folders, strict=True):
             result = stored.find_result(folder, task.name)
-            if result is not None:
-                stored.check_owner(result, system, folder)
             if result is None or not stored.is_current(result, task, data_folder, description):
                 progress(system, task, None)
                 result, item_scores = score_task(data, system, replace(context, seed=number), facts, options.command)
@@ -117,9 +115,7 @@ def evaluate(
         place = Path(folder)
         cache = (place if output is None else cache_folder()) / "vectors"
         loaded = load_systems(systems, replace(options.loading, seed=seed), cache, options.text_progress)
-        stored.check_owners(
-            [(place / stored.folder_name(system.name, encoded_format, seed), system) for system, _ in loaded]
-        )
+        stored.check_owners(place, [(stored.folder_name(system.name, encoded_format), system) for system, _ in loaded])
         for part in selected:
             for task in part.tasks:
                 data = TaskData(task, data_folder)

@@ -113,14 +113,6 @@ def count_co_citations(graph: CitationGraph, row: int) -> Counter[int]:
     return counts
 
 
-def co_cited_mask(graph: CitationGraph) -> Mask:
-    """Return which papers are cited together with another one by any paper."""
-    citing, cited = graph.edges
-    mask = np.zeros(graph.size, bool)
-    mask[cited[graph.cited.counts[citing] > 1]] = True
-    return mask
-
-
 def _of_queries(graph: CitationGraph, rows: Sequence[int], relation: Relation) -> tuple[CitationGraph, list[int]]:
     """Return the citations by queries alone, and these with the papers linked to them, ascending."""
     asked = np.isin(np.arange(graph.size), rows) & (graph.cited.counts > 0)
@@ -267,7 +259,9 @@ class Benchmark:
         if self._construction.queries_alone:
             for relation in RELATIONS:
                 self._graphs[relation], self._candidates[relation] = _of_queries(corpus.graph, rows, relation)
-        cites, co_cited = self._graphs["cite"].cited.counts > 0, co_cited_mask(self._graphs["cocite"])
+        cites, graph = self._graphs["cite"].cited.counts > 0, self._graphs["cocite"]
+        citing, cited = graph.edges
+        co_cited = np.isin(np.arange(graph.size), cited[graph.cited.counts[citing] > 1])  # by any paper
         if self._construction.queries_alone:
             co_cited &= cites
         self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": co_cited}

@@ -20,8 +20,6 @@ from sciprism.prepare.samplers.sampling import (
     RANDOM,
     QuerySample,
     Sampling,
-    references,
-    rows_with_candidates,
     seeded_random,
 )
 from sciprism.prepare.sources.citation_corpus import CitationGraph, rows_of
@@ -88,11 +86,11 @@ def sample_citation_triplets(
     Hard negatives are cited by a cited paper, and neither cite the query nor are cited by it (SciMult, 3.4;
     SPECTER, 3.2). The published data have about 5 positives a query and 0.4 hard negatives.
 
-    edges: (citing id, cited id), such as `references(papers)`. queries: ids of the papers that may be queries,
+    edges: (citing id, cited id). queries: ids of the papers that may be queries,
     None for all; every paper may be a candidate. hard_share: share of hard negatives, as far as
     there are enough of them; the rest is random.
     """
-    papers = sampling.papers_with_text(papers)
+    papers = list(filter(sampling.has_text, papers))
     links = CitationGraph.from_edges([paper.id for paper in papers], edges, sampling.report.dropped)
     sampler = _LinkSampler([paper.id for paper in papers], links, CITED_BY_CITED, POSITIVES, hard_share, sampling.seed)
     return sampler.examples(papers, queries, sampling)
@@ -131,7 +129,12 @@ class _LinkSampler:
 
     def examples(self, papers: Sequence[Paper], queries: Iterable[str] | None, sampling: Sampling) -> Iterator[Example]:
         """Yield an example for each paper that has links, in their order."""
-        linked = rows_with_candidates(self.names, queries, self.links.targets, sampling.report.dropped, NO_LINK)
+        allowed, linked = {*(self.names if queries is None else queries)}, list[int]()
+        for row, name in enumerate(self.names):
+            if name in allowed and self.links.targets(row):
+                linked.append(row)
+            elif name in allowed:
+                sampling.drop(NO_LINK, name)
         return sampling.examples(self, sampling.select(self.names, linked), papers, papers)
 
     def __call__(self, row: int) -> QuerySample:
@@ -189,7 +192,7 @@ def sample_label_pairs(
     papers = [papers[row] for row in rows]
     all_labels = [frozenset(paper_labels[row]) for row in rows]
     names = {paper.id for paper in papers}
-    inside = (edge for edge in references(papers) if edge[1] in names)
+    inside = ((paper.id, cited) for paper in papers for cited in paper.references if cited in names)
     sampler = _LabelSampler(
         names=[paper.id for paper in papers],
         labels=all_labels,

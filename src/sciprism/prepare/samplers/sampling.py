@@ -127,10 +127,6 @@ class Sampling:
             self.report.add(chosen)
             yield chosen.to_example(queries[row], candidates)
 
-    def papers_with_text(self, papers: Iterable[Paper]) -> list[Paper]:
-        """Return the papers that have a title or an abstract; count the others."""
-        return [paper for paper in papers if self.has_text(paper)]
-
     def has_text(self, paper: Paper) -> bool:
         """Return whether a paper has a title or an abstract; count it if it has none."""
         if not (paper.title or paper.abstract):
@@ -141,24 +137,6 @@ class Sampling:
 def seeded_random(seed: int, *names: object) -> Random:
     """Return a random generator that depends on the seed and the names alone."""
     return Random(random_bits(seed, *names))
-
-
-def rows_with_candidates(
-    names: Sequence[str],
-    queries: Iterable[str] | None,
-    has_candidates: Callable[[int], object],
-    dropped: DropReport,
-    reason: str,
-) -> list[int]:
-    """Return the rows that can be queries: those named in `queries` (None: all) that have candidates.
-
-    reason: for dropping those without candidates.
-    """
-    allowed = {*(names if queries is None else queries)}
-    rows = [row for row, name in enumerate(names) if name in allowed]
-    able = [row for row in rows if has_candidates(row)]
-    dropped.add_all(reason, (names[row] for row in sorted({*rows}.difference(able))))
-    return able
 
 
 def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K]) -> Iterator[R]:
@@ -174,8 +152,3 @@ def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K]) -> Iterat
 
 def _sample_each(sample: Callable[[K], R], chunk: list[K]) -> list[R]:
     return [sample(query) for query in chunk]
-
-
-def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
-    """Yield (citing id, cited id) of the papers' own reference lists."""
-    return ((paper.id, cited) for paper in papers for cited in paper.references)
