@@ -43,7 +43,9 @@ USED_BY = {
 }
 """Option of the program -> the commands that it is for."""
 Edges = Annotated[Path | None, "A table of citing, cited; else the papers' references."]
-Exclude = Annotated[list[Path] | None, "Papers of tests, or a .txt with one id a line: they are dropped; repeatable."]
+Exclude = Annotated[
+    list[Path] | None, "Papers to drop: files, Multi-SciDocs' queries, ids in the lines of a .txt; repeatable."
+]
 
 
 class DefaultCommandGroup(TyperGroup):

@@ -72,10 +72,7 @@ def citations(
     hold_out: Annotated[
         str, "papers: train triplets contain no dev paper; queries: no train query is a dev paper."
     ] = "papers",
-    exclude: Annotated[
-        list[Path] | None,
-        "Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable.",
-    ] = None,
+    exclude: Exclude = None,
     require_abstract: Annotated[bool, "Drop papers without an abstract."] = False,
     seed: Annotated[int, "Seed of all random choices."] = 0,
 ) -> None:

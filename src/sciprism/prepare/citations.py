@@ -13,13 +13,13 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.open_data import list_paper_keys
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import create_work_folder, write_json
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
+from sciprism.prepare.filters import TEST_PAPER, list_names, read_excluded
 from sciprism.prepare.preparation import (
     Count,
     CountTable,
@@ -31,7 +31,7 @@ from sciprism.prepare.preparation import (
 )
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers
-from sciprism.prepare.sources.citation_corpus import TEST_PAPER, CitationCorpus, CitationSources, build_corpus
+from sciprism.prepare.sources.citation_corpus import CitationCorpus, CitationSources, build_corpus
 from sciprism.prepare.sources.records import require_field
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import PAPERS_FILE
@@ -272,21 +272,16 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
 
 def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettings) -> CitationCorpus:
     dropped = sources.reader.dropped
-    excluded = {name for paper in sources.read_excluded() for name in _all_names(paper)}
+    excluded = read_excluded(sources.exclude, sources.excluded)
 
     def drop_reason(paper: Paper) -> str:
-        if excluded and not excluded.isdisjoint(_all_names(paper)):
+        if excluded and not excluded.isdisjoint(list_names(paper)):
             return TEST_PAPER
         if settings.require_abstract and not paper.abstract:
             return "no abstract"
         return "" if paper.title or paper.abstract else "neither title nor abstract"
 
     return build_corpus(sources, path, drop_reason, dropped, sources.read_edges())
-
-
-def _all_names(paper: Paper) -> list[str]:
-    """Return the keys of a paper and its bare id: a test may have the corpus' own ids."""
-    return [paper.id, *list_paper_keys(paper)]
 
 
 def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropReport) -> Iterator[tuple[str, TripletPart]]:

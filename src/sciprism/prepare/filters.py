@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -12,8 +12,8 @@ from sciprism.datasets.open_data import UNNAMED, SplitTable, list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import SHORT_ID
 from sciprism.papers.languages import LANGUAGES, guess_language
-from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.prepare.sources.citation_corpus import PaperReader
 from sciprism.text.documents.document import Document, normalize_licence
 from sciprism.training.examples import Example
 
@@ -28,8 +28,8 @@ class Filters:
 
     languages: codes or names; guessed for a document that states none, which is retained if its text is too
     short to guess. licences: such as "CC BY", of any version ("CC BY-NC" is another); documents that state
-    none are dropped. exclude: files of papers, or .txt with an id a line, to drop. data: the folder of the
-    open data, whose test and dev papers are dropped.
+    none are dropped. exclude: of `read_excluded`. data: the folder of the open data, whose test and dev papers are
+    dropped.
     """
 
     languages: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Filters:
         """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
         wanted = {LANGUAGES[language.lower()] for language in self.languages}
         licences = {normalize_licence(licence).casefold() for licence in self.licences}
-        excluded = {name for path in self.exclude for name in _read_names(path)}
+        excluded = read_excluded(self.exclude, PaperReader())
         table = SplitTable.load(DataRoot(self.data)) if self.data else None
 
         def check(document: Document) -> str:
@@ -59,7 +59,7 @@ class Filters:
                 return "other licence"
             if wanted and _detect_language(document) not in (*wanted, *UNCLEAR):
                 return "other language"
-            keys = _names(document.paper)
+            keys = list_names(document.paper)
             if excluded and not excluded.isdisjoint(keys):
                 return TEST_PAPER
             if table is None:
@@ -70,7 +70,7 @@ class Filters:
         return check
 
 
-def _names(paper: Paper) -> list[str]:
+def list_names(paper: Paper) -> list[str]:
     """Return all keys of a paper, and its bare ids."""
     return [*list_paper_keys(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
 
@@ -81,14 +81,22 @@ def _list_test_keys(paper: Paper, table: SplitTable) -> list[str]:
     return [f"{data}:{paper.id}" for data in table.tests] if identifies else []
 
 
-def _read_names(path: Path) -> Iterator[str]:
-    """Yield the keys of the papers of a file; the ids in a .txt."""
-    if path.suffix == ".txt":
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        yield from (f"id:{line.strip()}" for line in lines if line.strip())
-    else:
-        for paper in read_papers(path, skip_bad=True, report=ReadReport()):
-            yield from _names(paper)
+def read_excluded(paths: Iterable[Path], reader: PaperReader) -> set[str]:
+    """Return the names of the papers to drop: those of files, queries of Multi-SciDocs, ids in the lines of a .txt.
+
+    Raises InputError for a file without any.
+    """
+    excluded: set[str] = set()
+    for path in paths:
+        if path.suffix == ".txt":
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            names = {f"id:{line.strip()}" for line in lines if line.strip()}
+        else:
+            names = {name for paper in reader.read_queries(path, DataRoot(None)) for name in list_names(paper)}
+        if not names:
+            raise InputError(f"--exclude {path}: no paper in it; `sciprism inspect` says what it holds")
+        excluded |= names
+    return excluded
 
 
 def _detect_language(document: Document) -> str:

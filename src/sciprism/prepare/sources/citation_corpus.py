@@ -134,8 +134,6 @@ def _adjacency(size: int, ones: Rows, others: Rows) -> Adjacency:
     return Adjacency(bounds.astype(np.int64), np.ascontiguousarray(others[order], np.int32))
 
 
-TEST_PAPER = "test paper"
-
 Mask = NDArray[np.bool_]
 Edges = Iterable[tuple[str, str]]
 Fields = tuple[str, ...]
@@ -348,9 +346,8 @@ class CitationSources:
     edges: a table with the columns citing and cited, instead of the papers' own references. link_strengths:
     SPECTER's data.json. triplets: sampled elsewhere, as SciNCL's train_triples.csv. fields, shards: papers of
     these fields, and of these shards of S2ORC, are queries, () for all; the others are only candidates.
-    exclude: files of papers to drop, or what `prepare multi-scidocs` wrote, whose queries are dropped. reader,
-    excluded: what was read of the files, and of those in `exclude`. query_ids: ids of the queries if not all
-    papers are; complete once all are read.
+    exclude: of `filters.read_excluded`. reader, excluded: what was read of the files, and of those in `exclude`.
+    query_ids: ids of the queries if not all papers are; complete once all are read.
     """
 
     files: tuple[Path, ...]
@@ -384,14 +381,6 @@ class CitationSources:
     def is_query(self, name: str) -> bool:
         """Return whether the paper of an id that was read is a query."""
         return not self._restricted or name in self.query_ids
-
-    def read_excluded(self) -> Iterator[Paper]:
-        """Yield the papers to drop. Raises InputError if a file has none."""
-        for path in self.exclude:
-            before = self.excluded.report.papers
-            yield from self.excluded.read_queries(path, self.data_root)
-            if self.excluded.report.papers == before:
-                raise InputError(f"--exclude {path}: no paper in it; `sciprism inspect` says what it holds")
 
     def read_edges(self) -> Edges | None:
         """Return (citing id, cited id) of the table; None if the papers' own references count."""
