@@ -1,7 +1,5 @@
 """`sciprism compare`: output formats by suffix and option, and wrong requests."""
 
-import json
-
 import pytest
 from typer.testing import CliRunner
 
@@ -49,11 +47,6 @@ def test_a_system_without_a_number_is_no_baseline_unless_it_is_named(folder):
     results.write_result(folder / "0", TaskResult(**facts, status="not served", system={"name": "0"}), {})
     assert "my tasks: difference to A" in run(folder)
     assert "No difference is shown: 0 has no number; name another" in " ".join(run(folder, "--baseline", "0").split())
-
-
-def test_results_may_come_from_several_folders_and_count_once(folder):
-    report = json.loads(run(folder / "B", folder, "--json"))
-    assert report["systems"] == ["B", "A"]
 
 
 @pytest.mark.parametrize(

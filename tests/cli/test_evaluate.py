@@ -15,15 +15,6 @@ format = "search"
 data = "set"
 metric = ["ndcg@10", "recall@2"]
 """
-BROKEN = """
-[[task]]
-name = "lost"
-protocol = "rerank"
-format = "search"
-data = "set"
-qrels = "nothing.tsv"
-metric = "map"
-"""
 
 
 @pytest.fixture
@@ -90,18 +81,6 @@ def test_progress_inside_a_task(work_folder, monkeypatch, capsys, tiny_model):
     assert "encoding" not in run(monkeypatch, capsys, *command)[2]  # all is scored
 
 
-def test_a_failed_task_has_no_number_and_the_status_says_so(work_folder, monkeypatch, capsys):
-    (work_folder / "both.toml").write_text(TASKS)
-    first = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "out")
-    assert first[0] == 0
-    (work_folder / "set" / "corpus.jsonl").write_text('{"_id": "d1", "title": "black')
-    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "again")
-    assert status == 1 and "corpus.jsonl" in out + err and "Traceback" not in err
-    failed = json.loads((work_folder / "again" / "bm25" / "both" / "find.json").read_text())
-    assert failed["status"] == "failed" and failed["metrics"] == {}
-    assert "failed" in out
-
-
 def test_judgements_of_absent_papers_alone_give_no_number(work_folder, monkeypatch, capsys):
     """Their score was 0.0000, and the exit status 0."""
     (work_folder / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tx2\t1\nq2\tx1\t1\n")
@@ -125,14 +104,6 @@ def test_wrong_requests_are_status_2(work_folder, monkeypatch, capsys, words, me
     assert status == 2 and message in err
 
 
-def test_results_in_the_folder_of_the_data_do_not_change_the_task(work_folder, monkeypatch, capsys):
-    (work_folder / "set" / "my.toml").write_text(TASKS.replace('data = "set"', 'data = "."'))
-    command = ["evaluate", "bm25", "--tasks", "set/my.toml", "-o", "set/out"]
-    assert run(monkeypatch, capsys, *command)[0] == 0
-    status, _, err = run(monkeypatch, capsys, *command)
-    assert status == 0 and "(already scored)" in err
-
-
 def test_moved_data_are_the_same_task(work_folder, monkeypatch, capsys):
     command = ["evaluate", "bm25", "-o", "out", "--tasks"]
     assert run(monkeypatch, capsys, *command, "my.toml")[0] == 0
@@ -141,18 +112,3 @@ def test_moved_data_are_the_same_task(work_folder, monkeypatch, capsys):
         (work_folder / name).rename(work_folder / "elsewhere" / name)
     status, _, err = run(monkeypatch, capsys, *command, "elsewhere/my.toml")
     assert status == 0 and "(already scored)" in err
-
-
-def test_json_is_one_document(work_folder, monkeypatch, capsys):
-    status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out", "--json")
-    assert status == 0 and json.loads(out)["results"][0]["task"] == "find"
-
-
-def test_options_are_part_of_a_models_name(work_folder, monkeypatch, capsys, tiny_model):
-    command = ["evaluate", tiny_model, "--tasks", "my.toml", "-o", "out"]
-    for pooling in ("mean", "cls"):
-        assert run(monkeypatch, capsys, *command, "--pooling", pooling)[0] == 0
-    folders = sorted(path.name for path in (work_folder / "out").iterdir())
-    assert folders == [f"{tiny_model.name}-pooling-{pooling}" for pooling in ("cls", "mean")]
-    result = json.loads((work_folder / "out" / folders[0] / "my" / "find.json").read_text())
-    assert result["system"]["name"] == f"{tiny_model.name} (pooling cls)"

@@ -62,15 +62,6 @@ def test_guessed_and_chosen_encodings(tmp_path: Path):
     assert isinstance(error, InputError) and "unknown encoding 'windows-1251x'" in str(error)
 
 
-def test_json(papers: Path):
-    result = run(papers, "--json")
-    row = json.loads(result.stdout)
-    assert row["papers"] == 61
-    counts = {"papers": 61, "skipped": 0, "note": "", "deletions": 0, "unread_columns": []}
-    assert row["files"] == [{"path": str(papers), "format": "jsonl", **counts}]
-    assert row["duplicates"]["groups"] == [{"ids": ["p0", "p0"], "reasons": ["id"]}]
-
-
 def test_bad_records_are_named_on_standard_error_and_make_the_status_1(tmp_path: Path):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"id": "1", "title": "T"}\n' + "{broken\n" * 13)
@@ -89,11 +80,6 @@ def test_reader_and_columns(tmp_path: Path):
     path.write_text("Headline,Jahr\nOn wrack,1970\n")
     result = run(path, "--reader", "tables", "--columns", "title=Headline", "--columns", "year=Jahr", "--json")
     assert json.loads(result.stdout)["years"] == {"1970": 1}
-
-
-def test_standard_input():
-    result = run("-", "--json", input='{"id": "1", "title": "T"}\n')
-    assert json.loads(result.stdout)["papers"] == 1
 
 
 def test_many_files_are_counted_and_not_all_listed(tmp_path: Path):

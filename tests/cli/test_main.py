@@ -12,7 +12,6 @@ import pytest
 
 from build_commands import run, sciprism
 from sciprism.cli import main as main_module
-from sciprism.cli import output
 from sciprism.encoders import settings, speed
 from sciprism.errors import InputError
 from sciprism.parallel import DEVICE
@@ -49,21 +48,6 @@ def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
 def test_an_option_of_the_program_that_a_command_does_not_use_is_refused(monkeypatch, capsys, words, option):
     status, _, errors = run(monkeypatch, capsys, *words, option, "cpu")
     assert status == 2 and errors.startswith(f"sciprism: {option} is not for `sciprism {words[0]}")
-
-
-def test_lines_of_progress_begin_with_the_command(monkeypatch, capsys, tmp_path):
-    begun = []
-
-    class Shown(output.ProgressDisplay):
-        def __init__(self, work, *rest):
-            begun.append(work)
-            super().__init__(work, *rest)
-
-    monkeypatch.setattr(output, "ProgressDisplay", Shown)
-    for words in (["tag"], ["tag", "train"]):
-        missing = [str(tmp_path / "none.csv"), "--vocabulary", "none.csv", "-o", str(tmp_path / "out.csv")]
-        assert run(monkeypatch, capsys, *words, *missing)[0] == 2
-    assert begun == ["tag", "tag train"]
 
 
 @pytest.mark.parametrize(

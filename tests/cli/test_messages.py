@@ -145,16 +145,6 @@ def test_the_disk_is_named_in_every_command(monkeypatch, capsys, command, error,
     assert found == status and words in errors and errors.count("\n") == 1
 
 
-def test_a_command_that_is_advised_works_when_it_is_copied(workspace, monkeypatch, capsys, tiny_model):
-    monkeypatch.chdir(workspace)
-    for name in ("my refs.bib", "papers"):
-        errors = run(monkeypatch, capsys, "search", name, "dark")[2]
-        advised = errors.partition("with: sciprism ")[2].partition(", and name ")[0]
-        words = (*shlex.split(advised), "--model", tiny_model, "--pooling", "mean")
-        assert run(monkeypatch, capsys, *words)[0] == 0
-        assert run(monkeypatch, capsys, "search", words[3], "dark", "--no-why")[0] == 0
-
-
 def test_an_interrupted_run_stores_what_it_computed(tmp_path, monkeypatch, capsys, tiny_model):
     """Batches are saved between shards; a second run computes none of them again, and the end is the same."""
     rows = [json.dumps({"id": str(n), "title": f"Dark matter {n}", "abstract": "wave " * n}) for n in range(60)]

@@ -91,15 +91,6 @@ def test_a_document_begins_with_its_schema(command):
         assert (first, value) == ("schema", schema_of.get(name) or schema_of[name.partition(" ")[0]])
 
 
-def test_a_wide_table_has_heads_of_several_lines_before_it_continues(capsys):
-    numbers = [f"{name}: {part}" for name in ("cite", "co-cite", "class") for part in ("val", "test")]
-    rows = [["economics-and-social-science", *map(str, range(len(numbers)))]]
-    print_table(["field"], numbers, rows)
-    first, second, row = (line.split() for line in capsys.readouterr().out.splitlines() if line.strip())
-    assert first == [name.partition(" ")[0] for name in numbers] and second == ["field", *["val", "test"] * 3]
-    assert row == rows[0]
-
-
 @pytest.mark.parametrize(
     "words", [["citation"], ["arxiv-categories-all", "classification", "paper", "candidate"], ["w" * 90]]
 )
@@ -120,13 +111,6 @@ def test_an_error_is_one_json_object_with_the_same_status(command):
         assert not out and status == plain == document["exit"] == 2
         assert list(document) == ["schema", "error", "exit"] and document["schema"] == "sciprism.error/1"
     assert command("search", "nowhere", "--", "--json")[2].startswith("sciprism: ")  # a word of the query
-
-
-def test_a_partial_failure_is_status_1(command):
-    assert command("embed", "papers.jsonl", "-o", "vecs")[0] == 0
-    next(Path("vecs").rglob("*.npy")).write_bytes(b"")
-    status, out, err = command("verify", "vecs", "--json")
-    assert status == 1 and json.loads(out)["files"] and json.loads(err)["exit"] == 1
 
 
 @pytest.mark.parametrize("words", [["models"], ["describe"], ["evaluate", "--list"], ["evaluate", "--help"]])

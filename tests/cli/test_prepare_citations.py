@@ -138,20 +138,6 @@ def test_scincl_files(tmp_path, monkeypatch, capsys):
     assert next(read).query.title == "On 0"
 
 
-def test_papers_of_one_field_ask_among_all(tmp_path, monkeypatch, capsys):
-    """Papers of art cite one of art and one of physics: both may be positives."""
-    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
-    assert run(monkeypatch, capsys, *words, "--field", "Art")[0] == 0
-    record = facts(tmp_path / "out")
-    assert record["papers"] == 80 and record["data"]["queries"] == {"fields": ["Art"], "shards": "all"}
-    other = record["train"]["dropped"]["paper of another field or shard (candidate only)"]
-    assert other["count"] == 40 and other["first"][0] == "p0"
-    rows = triplets(tmp_path / "out")
-    assert {int(row["query"][1:]) % 2 for row in rows} == {1}
-    assert {int(row["positive"][1:]) % 2 for row in rows} == {0, 1}
-    assert record["train"]["domains"]["fields"]["Physics"] == {"queries": 0, "triplets": 0, "papers": 40}
-
-
 def test_what_is_held_out(tmp_path, monkeypatch, capsys):
     """Papers, and citations of and by them go, counted; or queries alone, and nothing goes."""
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0.2)

@@ -62,18 +62,6 @@ def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
     assert made["train"]["pairs"] + made["dev"]["pairs"] + across == 40
 
 
-def test_sources_of_indus_stand_next_to_its_counts(tmp_path, monkeypatch, capsys):
-    for name in ("paq", "mine"):
-        (tmp_path / f"{name}.jsonl").write_text('["a question", "an answer"]\n')
-    files, out = (tmp_path / "paq.jsonl", tmp_path / "mine.jsonl"), tmp_path / "out"
-    status, printed, _ = prepare(monkeypatch, capsys, *files, "-o", out, "--shapes", "rows", "--dev", 0)
-    lines = [line.split() for line in printed.splitlines()]
-    assert status == 0 and lines[0][-3:] == ["INDUS,", "Table", "10"]
-    assert lines[1] == ["paq", "query", "query", "1", "64,371,441"] and lines[2] == ["mine", "query", "query", "1"]
-    sources = json.loads((out / "pairs.json").read_text())["sources"]
-    assert sources["paq"]["published"] == 64_371_441 and "published" not in sources["mine"]
-
-
 def test_papers_of_tests_take_no_part(tmp_path, monkeypatch, capsys):
     papers = corpus(tmp_path / "all.jsonl")
     (tmp_path / "ids.txt").write_text("p7\np8\n")

@@ -58,19 +58,6 @@ def test_a_list_with_reasons_and_counts(command) -> None:
     assert status == 0 and out.count("near yours: ") == 4 and "wrote" not in out
 
 
-def test_json_has_interests_counts_and_hits(command) -> None:
-    status, out, err = command(*MINE, "--not", "these.jsonl", "--json", "-o", "ranked.csv")
-    document = json.loads(out)
-    assert status == 0 and document["schema"] == "sciprism.recommend/1", err
-    assert document["unwanted"] == ["these.jsonl"] and document["output"] == ["ranked.csv"]
-    counts = document["counts"]
-    assert (counts["library"], counts["new"], counts["owned"], counts["unwanted_given"]) == (6, 5, {"id": 1}, 2)
-    assert sum(each["papers"] for each in document["interests"]) == 6
-    assert sum(each["recommended"] for each in document["interests"]) == len(document["hits"]) == 4
-    assert all(hit["unwanted"] > -1 and hit["because"] for hit in document["hits"])
-    assert [hit["rank"] for hit in document["hits"]] == [1, 2, 3, 4]
-
-
 def test_what_is_left_out_is_listed_with_the_reason(command) -> None:
     with Path("today.jsonl").open("a") as file:
         file.write(json.dumps(build_rows("halo", WORDS[4:5])[0] | {"id": "again"}) + "\n")
@@ -117,13 +104,6 @@ def test_a_wrong_request_is_a_message_before_any_work(command, monkeypatch, word
     status, out, err = command(*words)
     assert status == 2 and message in " ".join((out + err).split()), err
     assert not list(Path().glob("ranked*"))
-
-
-def test_bad_records_are_skipped_and_named(command) -> None:
-    with Path("today.jsonl").open("a") as file:
-        file.write('{"id": "empty", "title": "", "abstract": ""}\n')
-    status, out, err = command(*MINE, "--skip-bad")
-    assert status == 0 and "1 skipped" in out and "today.jsonl, record 6" in err
 
 
 def test_nothing_new_is_no_failure(command) -> None:

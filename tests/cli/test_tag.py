@@ -82,19 +82,6 @@ def test_papers_are_tagged_with_a_vocabulary_alone(command):
     assert first["why"].startswith("found in title: ") and first["uri"].startswith("t") and "." in first["notation"]
 
 
-def test_the_word_suggest_may_be_left_out_and_options_may_come_first(command):
-    words = ["--vocabulary", "subjects.csv", "--limit", "1", "--threshold", "0", "--json"]
-    outputs = [
-        command("tag", *order, *words)[1] if order else command("tag", *words, "new.jsonl")[1]
-        for order in (["new.jsonl"], ["suggest", "new.jsonl"], [])
-    ]
-    assert outputs[0] == outputs[1] == outputs[2]
-    document = json.loads(outputs[0])
-    assert document["schema"] == "sciprism.tag/1" and not document["trained"] and document["labels"] == 8
-    assert [len(paper["tags"]) for paper in document["papers"]] == [1] * 8
-    assert set(document["papers"][0]["tags"][0]) == {"rank", "uri", "notation", "label", "probability", "why"}
-
-
 def test_a_table_for_people_fits_80_columns(command):
     status, out, _ = command("tag", "new.jsonl", "--vocabulary", "subjects.csv")
     assert status == 0 and max(map(len, out.splitlines())) <= 80 and "found in title" in out

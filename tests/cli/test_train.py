@@ -88,12 +88,3 @@ def test_a_plan_counts_the_hard_negatives_that_a_source_has(train, recipe, tmp_p
         tokens.append({row[0]: float(row[-1]) for row in rows if row and row[0] in ("search", "topics")})
     with_all, without = tokens
     assert with_all["search"] == without["search"] and with_all["topics"] > without["topics"]
-
-
-def test_all_that_is_wrong_is_in_one_message(train, recipe, tmp_path):
-    words = ("model.backbone=nobody/nothing", "stages.0.sources.0.file=lost.jsonl")
-    done = train(
-        recipe, "-o", tmp_path / "run", "--device", "cpu", *(part for word in words for part in ("--set", word))
-    )
-    assert done.returncode == 2
-    assert "lost.jsonl does not exist" in done.stderr and "nobody/nothing" in done.stderr

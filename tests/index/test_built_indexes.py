@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from bm25s.tokenization import Tokenizer
 
 from fake_encoder import FakeEncoder, some_papers
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError
 from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed
@@ -39,12 +38,6 @@ def test_approximate_search_finds_what_exact_search_finds(tmp_path: Path, distan
     assert (rows == exact_rows).all(axis=1).mean() > 0.5
     agree = rows == exact_rows
     np.testing.assert_array_equal(scores[agree], exact_scores[agree])
-
-
-def test_faiss_missing_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(MissingExtraError, match=r'needs the "scale" extra: pip install "sciprism\[scale\]"'):
-        approximate.build(build_collection(tmp_path, some_papers(3)))
 
 
 def test_lexical_search_ranks_by_words_however_they_are_printed(tmp_path: Path) -> None:

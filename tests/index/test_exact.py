@@ -119,20 +119,6 @@ def test_reduced_precision_ranks_what_is_stored(distance: exact.Distance, dtype:
     np.testing.assert_array_equal(scores, best)
 
 
-def test_rows_that_come_best_last_are_all_found() -> None:
-    """Every row beats all rows before it: the running list is replaced again and again."""
-    vectors = np.arange(30_000, dtype=np.float32)[:, None] / 30_000
-    _, rows = topk(np.ones((3, 1), np.float32), cut(vectors, [9_000, 20_000]), 5, distance="dot")
-    assert rows.tolist() == [[29_999, 29_998, 29_997, 29_996, 29_995]] * 3
-
-
-def test_equal_rows_rank_by_row_number() -> None:
-    vectors = np.tile(np.random.default_rng(0).normal(size=(1, 33)).astype(np.float32), (20_000, 1))
-    for distance in DISTANCES:
-        _, rows = topk(vectors[:2], cut(vectors, [8_191, 8_193, 19_999]), 7, distance=distance)
-        assert rows.tolist() == [[0, 1, 2, 3, 4, 5, 6]] * 2
-
-
 def test_near_duplicates_are_told_apart_by_distance() -> None:
     """The product form of the distance cancels at 1e-3 here; the second computation does not."""
     base = np.random.default_rng(0).normal(size=64).astype(np.float32) * 30
@@ -170,29 +156,6 @@ def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPa
     plain = arrays.inner_products(left, right)
     torch.testing.assert_close(fast, plain, atol=1e-4, rtol=1e-5)
     torch.testing.assert_close(plain, (left.double() @ right.double().T).float(), atol=1e-4, rtol=1e-5)
-
-
-def test_threads_are_as_many_afterwards() -> None:
-    torch.set_num_threads(2)
-    topk(np.ones((1, 2), np.float32), [Matrix(np.ones((9000, 2), np.float32))], 1)
-    assert torch.get_num_threads() == 2
-
-
-@pytest.mark.parametrize("distance", DISTANCES)
-def test_lengths_of_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch, distance: exact.Distance) -> None:
-    vectors = np.random.default_rng(6).normal(size=(90, 12)).astype(np.float32)
-    vectors[7] = 0
-    shards, computed = cut(vectors, [40, 41], "float16"), []
-    row_lengths = shard_files.row_lengths
-    monkeypatch.setattr(shard_files, "row_lengths", lambda rows: (computed.append(len(rows)), row_lengths(rows))[1])
-    monkeypatch.setattr(exact, "BLOCK", 25)
-    for _ in range(3):
-        scores, rows = topk(vectors[:2], shards, 90, distance=distance)
-    stored = np.concatenate([shard.block(0, len(shard)) for shard in shards])
-    best, expected = oracle(vectors[:2], stored, 90, None, distance)
-    np.testing.assert_array_equal(rows, expected)
-    np.testing.assert_array_equal(scores, best)
-    assert computed == ([] if distance == "dot" else [25, 15, 1, 25, 24])
 
 
 @pytest.fixture(params=int8_copy.PRODUCTS, ids=["onednn", "fbgemm"])

@@ -56,42 +56,6 @@ def explained_columns(row):
     return {*row.scores, *row.unreadable, *row.not_printed} if row else set()
 
 
-@pytest.mark.parametrize(("paper", "table"), [(p, t) for p, r in reproductions.items() for t in r.tables])
-def test_a_caption_has_the_number_of_the_paper(paper, table):
-    paper = reproductions[paper]
-    caption = paper.caption(paper.tables[table])
-    number = re.match(r"Table ([A-Z]?\d+)(?:\(([a-z])\))?", caption)
-    if paper.tables[table].printed_as.startswith("Table"):
-        assert table in ("".join(number.groups("")), number[1])
-        assert caption.startswith(f"{paper.tables[table].printed_as} of {paper.short_title}: ")
-    elif not paper.tables[table].printed_as:
-        assert caption.startswith(f"Table {table} (ours): ")
-
-
-SHOWS = {
-    ("scimult", "6"): "patients",
-    ("scimult", "7"): "reranking",
-    ("scimult", "8"): "search",
-    ("multi2spe", "1a"): "one field",
-    ("multi2spe", "1b"): "many fields",
-    ("multi2spe", "2"): "(multi-domain)",
-    ("multi2spe", "3"): "(CS)",
-}
-
-
-@pytest.mark.parametrize(("paper", "table"), SHOWS)
-def test_tables_have_the_numbers_that_the_papers_give_them(paper, table):
-    paper, shows = reproductions[paper], SHOWS[paper, table]
-    declared = paper.tables[table]
-    assert shows in paper.caption(declared)
-    sources = {row.source for row in declared.published}
-    if paper.name == "scimult":
-        assert sources == {f"{paper.title}, Table {table}"} and declared.groups == (shows,)
-        tasks = [task for task in suites["scimult"].tasks if task.group == shows]
-        own = [task for task in tasks if "Table" in task.reference]
-        assert own and {task.reference for task in own} == sources
-
-
 @pytest.mark.parametrize(
     ("paper", "typed", "name"),
     [("multi2spe", "1(a)", "1a"), ("multi2spe", "1B", "1b"), ("scimult", "a4", "A4"), ("scimult", "99", "99")],

@@ -60,17 +60,6 @@ def error_of(result: Result) -> str:
     return str(result.exception)
 
 
-def test_embed_says_every_count(tmp_path: Path, collection: Path) -> None:
-    bad = '{"title": "no id", \n' + lines([PAPERS[0], Paper(id="new", title="A new one"), PAPERS[0]])
-    (tmp_path / "more.jsonl").write_text(bad)
-    assert "more.jsonl" in error_of(run("embed", tmp_path / "more.jsonl", "-o", collection))
-    result = run("embed", tmp_path / "more.jsonl", "-o", collection, "--skip-bad")
-    assert result.stdout == (
-        f"read 4 papers: 1 new, 1 unchanged, 1 repeated, 1 skipped\n{collection} holds 6 papers, 2 without abstract\n"
-    )
-    assert "skipped: " in result.stderr and "more.jsonl" in result.stderr
-
-
 def test_row_numbers_as_ids_lose_no_paper(tmp_path: Path) -> None:
     for name, title in (("k1.csv", "Dark matter halos"), ("k2.csv", "Protein folding in mice")):
         (tmp_path / name).write_text(f"id,title,abstract,year\n1,{title},Words.,1999\n")
@@ -98,21 +87,6 @@ def test_an_input_without_a_usable_paper_is_refused(tmp_path: Path, collection: 
             assert "no paper of the input can be used: 2 skipped" in error_of(result) and "record 1" in result.stderr
     assert "name at least one" in error_of(run("embed", "-", "-o", tmp_path / "d", "--formats", ",", stdin=bad))
     assert not (tmp_path / "d").exists()
-
-
-def test_embed_reads_standard_input_and_prints_json(tmp_path: Path) -> None:
-    result = run("embed", "-", "-o", tmp_path / "c", "--json", "--formats", "all", stdin=lines(PAPERS))
-    counts = json.loads(result.stdout)
-    assert (counts["new"], counts["papers"], counts["missing_abstracts"]) == (5, 5, 1)
-    assert StoredCollection.open(tmp_path / "c").manifest.formats == ["classification", "proximity", "search"]
-
-
-def test_embed_loads_the_model_of_the_collection(tmp_path: Path, loaded: list[str | None]) -> None:
-    run("embed", "-", "-o", tmp_path / "c", "--model", "mine", stdin=lines(PAPERS[:2]))
-    assert run("embed", "-", "-o", tmp_path / "c", stdin=lines(PAPERS)).exit_code == 0
-    assert loaded == ["mine", "mine"]
-    message = error_of(run("embed", "-", "-o", tmp_path / "c", "--model", "other", stdin=lines(PAPERS)))
-    assert "vectors of mine" in message
 
 
 def test_a_model_folder_is_remembered_by_its_full_path(
@@ -280,18 +254,6 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
         )
 
 
-def test_hits_say_where_the_paper_is(tmp_path: Path) -> None:
-    (tmp_path / "refs.jsonl").write_text(lines(some_papers(4)))
-    run("embed", tmp_path / "refs.jsonl", "-o", tmp_path / "vecs")
-    [ranking] = json.loads(run("similar", tmp_path / "vecs", "--to", "p0", "-k", 1, "--json").stdout)["rankings"]
-    [hit] = ranking["hits"]
-    number = hit["id"].removeprefix("p")
-    assert hit["doi"] == f"10.1/{number}" and hit["url"] == f"https://doi.org/10.1/{number}"
-    assert hit["authors"] == [f"A. Author{number}", "B. Other"]
-    shown = run("similar", tmp_path / "vecs", "--to", "p0", "-k", 1).stdout
-    assert f"A. Author{number}, B. Other; " in shown and hit["url"] in shown
-
-
 def test_similar_takes_a_doi_a_beginning_of_an_id_and_a_file(tmp_path: Path, loaded: list[str | None]) -> None:
     papers = [replace(paper, ids={"doi": f"10.1000/{number}"}) for number, paper in enumerate(some_papers(12))]
     (tmp_path / "refs.jsonl").write_text(lines(papers))
@@ -334,12 +296,6 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     result = run("embed", tmp_path / "pipe.jsonl", "-o", tmp_path / "c")
     feeder.join(timeout=10)  # else a command that never reads would be waited for
     assert result.stdout.startswith(f"read {len(PAPERS)} papers: {len(PAPERS)} new")
-
-
-def test_more_papers_asked_for_than_there_are(collection: Path) -> None:
-    found = json.loads(run("search", collection, "matter", "-k", 10**12, "--json").stdout)["rankings"][0]["hits"]
-    assert len(found) == len(PAPERS)
-    assert run("similar", collection, "--to", PAPERS[0].id, "-k", 10**12).exit_code == 0
 
 
 def test_an_unfinished_collection_says_so(collection: Path) -> None:

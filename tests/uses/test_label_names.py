@@ -39,36 +39,6 @@ def plain_rule(labels: Sequence[Label], text: str) -> list[int]:
     return matched
 
 
-@pytest.mark.parametrize(
-    ("names", "texts", "expected"),
-    [
-        (("cell", "cells", "ell"), ("a cell", "cells", "cell-like excellent", "Cell"), [[0], [1], [], []]),
-        (
-            ("neural network", "network analysis"),
-            ("a neural network", "network of neural cells", "neural networks", "neural network analysis"),
-            [[0], [], [], [0, 1]],
-        ),
-        # a longer name may start inside a word when all its tokens stand elsewhere
-        (
-            ("art history",),
-            ("smart history", "smart history of art", "art and smart historyless history"),
-            [[], [0], [0]],
-        ),
-        (("bufo bufo",), ("the toad bufo", "bufo marinus and bufo bufo"), [[], [0]]),
-        (("dark\tmatter", " dark "), ("dark matter", "dark\tmatter"), [[1], [0, 1]]),
-        ((), ("a text", ""), [[], []]),
-        (("a",), (), []),
-    ],
-)
-def test_a_name_needs_its_tokens_and_their_order(names, texts, expected):
-    assert found([label(name) for name in names], *texts) == expected
-
-
-def test_synonyms_count_and_labels_come_once_in_order():
-    labels = [label("zebra"), label("neoplasms", "tumors", "cancer"), label("cancer")]
-    assert found(labels, "tumors and cancer of a zebra") == [[0, 1, 2]]
-
-
 def test_names_without_tokens_match_nothing_and_are_told():
     names = LabelNames([label(""), label(" \n"), label("", "a")])
     assert names.nameless == ("?", " \n")

@@ -62,27 +62,6 @@ def test_terms_are_typical_of_one_group_and_share_no_word() -> None:
     assert find_typical_terms([Paper(id="a", title="On 2 of it")], [np.arange(1)]) == [()]
 
 
-NAMED = {
-    "large graphs": "A visualisation of large graphs; Visualizations of large graphs: a study",
-    "DNA repair": "DNA repair in yeast; DNA repair: why it fails",
-    "cell lung cancer": "Treating small cell lung cancer; Small cell lung cancer and smoking",
-    "machine learning": "Machine learning of rules; Interactive machine learning",
-    "Elektrodynamik": "Zur Elektrodynamik bewegter Körper; Elektrodynamik der Kontinua; Elektrodynamik",
-    "mRNA vaccines": "mRNA vaccines at work; The mRNA vaccines; MRNA VACCINES",
-    "COVID-19": "Deaths by COVID-19; On Covid-19; Is it COVID-19?",
-}
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_terms_are_phrases_of_titles_in_their_spelling_without_near_doubles(name: str) -> None:
-    papers = [Paper(id=title, title=title) for title in NAMED[name].split("; ")]
-    others = [Paper(id=str(n), title=f"Visual parsing, with visualization: a parser {n}") for n in range(9)]
-    groups = [np.arange(len(papers)), np.arange(len(papers), len(papers) + 9)]
-    terms, (*doubles,) = find_typical_terms([*papers, *others], groups)
-    assert terms[0] == name
-    assert sum(term.startswith("pars") for term in doubles) <= 1 == sum("isual" in term for term in doubles)
-
-
 def test_an_interest_without_terms_has_the_title_of_its_central_paper() -> None:
     papers = [Paper(id="a", title="On it"), Paper(id="b", title="On that"), Paper(id="c", title="Of this")]
     (only,) = describe_interests(papers, build_groups(3, spread=0.01), np.zeros(3, np.int64))
@@ -118,15 +97,6 @@ def test_unwanted_papers_and_age_lower_the_relevance() -> None:
     assert plain.measure_unwanted(vectors) == pytest.approx([0.6] * 4)
     below = plain.score(np.array([[1.0, 0.0, 0.0]] * 4), years).overall
     assert below == pytest.approx([-0.5] * 4), "age does not raise what is below 0"
-
-
-def test_floors_by_parts_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = np.random.default_rng(0).standard_normal((50, 3))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    own, groups = vectors[:20].astype(np.float32), [n % 3 for n in range(20)]
-    whole = build_profile(own, groups)
-    monkeypatch.setattr(module, "READ", 3)
-    assert build_profile(own, groups).floors == pytest.approx(whole.floors)
 
 
 def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:
@@ -249,22 +219,6 @@ def ids(found: Recommendations) -> list[str]:
 
 def lines(papers: list[Paper]) -> str:
     return "".join(json.dumps(paper.to_json()) + "\n" for paper in papers)
-
-
-def test_near_papers_come_first_with_the_reason() -> None:
-    told: list[tuple[object, ...]] = []
-    found = run(k=5, progress=lambda *facts: told.append(facts))
-    assert told == [("reading the library", "papers", 6, 6), ("comparing new papers", "papers", 5, 5)]
-    assert set(ids(found)[:4]) == {"h4", "h5", "g2", "g3"} and ids(found)[4] == "t"
-    assert [interest.papers for interest in found.interests] == [4, 2]
-    for hit in found.hits[:4]:
-        assert {near.id[0] for near in hit.because[:2]} == {hit.id[0]}, "the reasons are own papers of its topic"
-        assert hit.because[0].similarity == max(near.similarity for near in hit.because)
-        assert hit.paper in NEW and hit.unwanted is None
-    names = {hit.id: hit.interest for hit in found.hits}
-    assert names["h4"] == names["h5"] == found.interests[0].name and "dark" in names["h4"]
-    assert names["g2"] == names["g3"] == found.interests[1].name
-    assert found.counts.library == 6 and found.counts.new == 5 and not found.counts.owned
 
 
 def test_the_result_does_not_depend_on_blocks_or_on_where_vectors_come_from(

@@ -38,11 +38,6 @@ def test_many_queries_give_what_each_gives_alone(collection: StoredCollection, m
     assert [ranking.hits[0].id for ranking in together] == ["crispr", "attention", "halo"]
 
 
-def test_a_paper_without_abstract_has_no_reason(collection: StoredCollection) -> None:
-    [ranking] = search(collection, ENCODER, "andromeda rotation", 1)
-    assert (ranking.hits[0].id, ranking.hits[0].why) == ("rotation", "")
-
-
 def test_later_searches_use_one_int8_copy_and_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     papers = [Paper(id=f"p{i}", title=f"Word{i % 97} word{i % 89} word{i % 7}") for i in range(300)]
     embed(papers, ENCODER, tmp_path, layout=CollectionLayout(shard_size=70))
@@ -66,13 +61,6 @@ def test_filters(collection: StoredCollection) -> None:
     assert ids(field="astronomy") == ["halo"]
     assert ids(field="history") == []
     assert ids(author="berg") == ["editing", "halo"] and ids(author="Ann Berg", year_to=2000) == ["halo"]
-
-
-def test_modes(collection: StoredCollection) -> None:
-    [both] = search(collection, ENCODER, "guide enzyme", 5, mode="hybrid", why=False)
-    assert len(both.hits) == 5 and {hit.id for hit in both.hits[:2]} == {"crispr", "editing"}
-    [reasoned] = search(collection, ENCODER, "guide enzyme", 1, mode="lexical")
-    assert "guide RNA directs the enzyme" in reasoned.hits[0].why
 
 
 def test_approximate_mode(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging import suggestions
-from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, PaperSpace, Ranker, Sources
+from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, PaperSpace, Sources
 from sciprism.uses.tagging.suggestions import (
     Judgement,
     PaperTags,
@@ -157,19 +157,6 @@ def test_evidence_is_what_it_was(is_trained, sizes, expected, monkeypatch):
     for name, *of in zip(FEATURES, found.features.mean(axis=0), found.features.std(axis=0), *numbers, strict=False):
         assert of[:2] == pytest.approx(of[2:], abs=3e-3), name
     assert count == (len(FEATURES) if is_trained else 17)
-
-
-def test_the_ranker_learns_what_is_not_linear_and_nothing_of_a_constant():
-    rng = np.random.default_rng(0)
-    features, test = (rng.normal(size=(count, 5)).astype(np.float32) for count in (1000, 500))
-    features[:, 4] = 2.302585
-    right = (features[:, 1] * features[:, 3] > 0).astype(np.float32)
-    ranker = Ranker.fit(features, right, [1, 3, 4])
-    scores = ranker.score(test)
-    assert ((scores > 0) == (test[:, 1] * test[:, 3] > 0)).mean() > 0.9
-    assert Ranker.fit(features, right, [1, 3, 4]).score(test).tolist() == scores.tolist(), "seeded"
-    test[:, 4] = 1.0
-    np.testing.assert_allclose(ranker.score(test), scores, atol=1e-5)
 
 
 def test_isotonic_calibration_by_hand():

@@ -230,15 +230,6 @@ def test_a_training_that_is_no_test_carries_no_verdict(folder):
     assert found.findings[0].untested == "a: its training has no dev score"
 
 
-def test_runs_of_an_arm_are_in_the_order_of_their_seeds(folder):
-    (folder / "runs.json").unlink()
-    for seed in (10, 2, 0):  # as they were put on file
-        stage = {"name": "only", "steps": 100, "examples": 3200, "step": 10 + seed}
-        write_runs(folder, "ab", seeds=[seed], stages=[stage], dev_best=0.6 + seed / 100)
-    arm = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder).arms[0]
-    assert arm.kept == (10, 12, 20) and [best for _, best in arm.dev] == [0.6, 0.62, 0.7]
-
-
 def test_a_question_of_gains_and_losses(folder):
     both = contrast("a", "b"), contrast("b", "a", direction="below")
     for contrasts, verdict in ((both, "held"), (both[:1] * 2, "opposite")):

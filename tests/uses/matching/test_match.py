@@ -81,15 +81,6 @@ def as_pairs(found):
 EXPECTED = [(f"s-{topic}", f"~{topic}1") for topic in sorted(TOPICS)]
 
 
-def test_a_folder_of_profiles_is_assigned_by_topic_with_reasons(files):
-    found = assign()
-    assert as_pairs(found) == EXPECTED
-    pair = next(pair for pair in found.pairs if pair.paper == "s-stars")
-    assert len(pair.papers) == 2 and pair.papers[0].cosine >= pair.papers[1].cosine
-    assert pair.reason.startswith("wrote “") and "stars galaxies halo”" in pair.reason and "(200" in pair.reason
-    assert found.loads() == {"~genes1": 1, "~stars1": 1, "~words1": 1}
-
-
 def test_a_paper_listed_three_times_does_not_outweigh_others(files):
     row = paper("stars0", "stars")
     more = {"id": "more", "abstract": f"{row['abstract']} Code is available."}
@@ -149,14 +140,6 @@ def test_collections_are_input_and_not_encoded_again(files, monkeypatch):
     embed(written, FieldsEncoder("b", "f1", dim=128), "other")
     with pytest.raises(InputError, match="they do not compare"):
         match("submissions", people, settings=settings, files=MatchFiles(reviewer_papers=(Path("other"),)))
-
-
-@pytest.mark.parametrize(
-    ("name", "id"),
-    [("~Ann_Lee1.jsonl", "~Ann_Lee1"), ("a.b.csv.gz", "a.b"), ("x@y.org.bib", "x@y.org"), ("x.csl.json", "x")],
-)
-def test_a_file_of_a_profile_is_named_like_its_reviewer(name, id):
-    assert reviewer_id(Path(name)) == id
 
 
 @pytest.mark.parametrize(
