@@ -91,18 +91,6 @@ def test_a_document_begins_with_its_schema(command):
         assert (first, value) == ("schema", schema_of.get(name) or schema_of[name.partition(" ")[0]])
 
 
-@pytest.mark.parametrize(
-    "words", [["citation"], ["arxiv-categories-all", "classification", "paper", "candidate"], ["w" * 90]]
-)
-@pytest.mark.parametrize("width", [3, 12, 30])
-def test_a_narrow_terminal_loses_no_column(words, width, capsys):
-    numbers = [f"{column}" * width for column in "123456789"]
-    print_table([f"head{n}" for n in range(len(words))], list("abcdefghi"), [[*words, *numbers]])
-    printed = capsys.readouterr().out
-    assert all(number in printed for number in numbers) and max(map(len, printed.splitlines())) <= 80
-    assert all("".join(words)[:5] in part for part in printed.split("\n\n") if part.strip())
-
-
 def test_an_error_is_one_json_object_with_the_same_status(command):
     for words in (["search", "nowhere", "x"], ["search"], ["search", "--no-such-option"]):
         plain, _, _ = command(*words)
@@ -117,18 +105,6 @@ def test_an_error_is_one_json_object_with_the_same_status(command):
 def test_pages_fit_80_columns(command, words):
     status, out, _ = command(*words)
     assert status == 0 and max(map(len, out.splitlines())) <= 80
-
-
-def test_tables_fit_80_columns_and_lose_nothing(command):
-    long = "a/very/long/folder/name/" * 2
-    Path(long).mkdir(parents=True)
-    Path(long, "papers.jsonl").write_text(Path("papers.jsonl").read_text())
-    domains = [f"domain-{n}" for n in range(12)]
-    texts = [word for name in domains for word in ("--texts", f"{name}=texts.txt")]
-    for words in (["inspect", long], ["tokenizer", "compare", MODEL, "all-MiniLM-L6-v2", *texts]):
-        status, out, err = command(*words)
-        assert status == 0 and max(map(len, out.splitlines())) <= 80, (out, err)
-    assert all(name in out for name in domains) and "…" not in out
 
 
 def test_lists_of_models_suites_and_recipes(command):

@@ -168,29 +168,6 @@ def test_files_of_an_earlier_call_are_replaced(tmp_path, monkeypatch, capsys):
     assert made == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}, "nothing is lost"
 
 
-def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
-    """Positives are nearer on the ring than hard negatives; a band beyond the graph is refused."""
-    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
-    words += ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
-    assert run(monkeypatch, capsys, *words)[0] == 0
-
-    def away(row, side):
-        step = abs(int(row["query"][1:]) - int(row[side][1:]))
-        return min(step, COUNT - step)
-
-    found = triplets(tmp_path / "out")
-    hard = [row for row in found if row["kind"] != "random"]
-    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries", "--set", "max_queries=30"]
-    assert run(monkeypatch, capsys, *again)[0] == 0
-    record = facts(tmp_path / "again")
-    assert record["settings"]["options"]["easy_from"] == "queries" and record["train"]["queries"] == 30
-    assert record["train"]["dropped"]["beyond the maximum number"]["count"] == COUNT - 30
-    assert len(found) == 400 and len(hard) == 160
-    assert sum(away(row, "positive") < away(row, "negative") for row in hard) > 150
-    status, _, err = run(monkeypatch, capsys, *words[:-4], "--set", "far=4000")
-    assert status == 2 and "does not fit a graph of 80 papers" in err
-
-
 def test_papers_of_small_fields_are_queries_again(tmp_path, monkeypatch, capsys):
     """Ten papers of art among eighty: with equal fields each is a query four times, sampled anew."""
     changes = {f"p{n}": {"fields": ["Art" if n % 8 == 0 else "Physics"]} for n in range(COUNT)}

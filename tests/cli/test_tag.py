@@ -226,23 +226,6 @@ def test_tags_and_papers_that_are_not_used_are_counted(command, homonyms):
     ]
 
 
-def test_annifs_corpora_give_the_same_tags_with_and_without_brackets(command):
-    Path("subjects.tsv").write_text("<http://x/1>\tGalaxies\n<http://x/2>\tEnzymes\n")
-    texts = {"A survey of nearby galaxies": "http://x/1", "Catalysis by enzymes": "http://x/2"}
-    outputs = []
-    for form in ("<{}>", "{}"):
-        lines = [f"{text}\t{form.format(uri)}\n" for text, uri in texts.items()]
-        Path("corpus.tsv").write_text("".join([*lines, "no subject\t\n", "no tab\n"]))
-        words = ("new.jsonl", "--vocabulary", "subjects.tsv", "--tagged", "corpus.tsv", "--threshold", "0")
-        assert "corpus.tsv, record 4 (line 4): no tab" in command("tag", *words)[2]
-        status, out, err = command("tag", *words, "--skip-bad")
-        outputs.append(out)
-        assert status == 0 and "of 2 nearest papers" in out
-        assert "left out, without a tag of the vocabulary: 1 paper" in err
-        assert "corpus.tsv: 1 of 4 records cannot be used" in err
-    assert outputs[0] == outputs[1]
-
-
 def test_excluded_labels_from_a_file(command):
     Path("never.txt").write_text("Galaxies\n\nt1\n")
     words = "--vocabulary subjects.csv --threshold 0 --exclude never.txt --exclude Enzymes --json"

@@ -19,7 +19,6 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack
 from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError, ShownWarning
-from sciprism.formats import FORMATS, ROLES
 
 WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
 
@@ -144,18 +143,6 @@ def test_vectors_that_are_not_finite_are_no_vectors(tiny_model):
         broken.model.embeddings.word.weight[20:].fill_(float("nan"))
     with pytest.raises(InputError, match="vectors that are not finite in float32"):
         broken.encode(["dark matter"])
-
-
-def test_description(tiny_encoder):
-    about = tiny_encoder.describe()
-    assert about["backbone"] == "BERT, 2 layers, 32 wide, 4 heads"
-    assert about["parameters"] == sum(p.numel() for p in tiny_encoder.model.parameters())
-    assert about["method"] == "single" and about["formats"] == list(FORMATS)
-    assert about["pooling"] == "mean" and about["normalize"] is False and about["distance"] == "cosine"
-    assert about["template"] == {"separator": "[SEP]", "prompts": {}, "lowercase": False}
-    assert about["max_length"] == 512 and about["dim"] == 32 == tiny_encoder.dim
-    assert about["fingerprint"] == tiny_encoder.fingerprint and about["device"] == "cpu"
-    assert about["spaces"]["search"] == dict.fromkeys(ROLES, "all") and about["ignored_weights"] == []
 
 
 # ---- The fastest precision of a device, and what is said about one that it has no instructions for ----

@@ -7,7 +7,7 @@ import torch
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.methods.registry import build_method, methods
+from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
 
 OTHERS = sorted(set(methods) - {"single"})
@@ -36,23 +36,6 @@ def test_what_codes_begin_as(tiny_model):
     assert torch.equal(rows["cls"], cls.expand(len(rows["cls"]), -1))
     assert torch.allclose(rows["noise"] - cls, rows["random"], atol=1e-6)
     assert abs(rows["random"].std().item() - 0.02) < 0.005
-
-
-@pytest.mark.parametrize("method", OTHERS)
-def test_a_model_goes_on_as_it_is(method, tiny_model, tmp_path):
-    """As the second stage of a recipe begins: same method, same options, other length."""
-    with_formats = hasattr(build_method(method, {}).options, "formats")
-    options = {"formats": ["search", "proximity"]} if with_formats else {"facets": 2}
-    encoder = perturb_weights(build_encoder(tiny_model, method, options=options))
-    encoder.save(tmp_path / "m")
-    for asked in (
-        {},
-        {"method": method},
-        {"method": method, "options": options},
-    ):
-        again = Encoder.start(tmp_path / "m", **asked, device="cpu")
-        assert again.settings == encoder.settings and again.fingerprint == encoder.fingerprint
-    assert Encoder.start(tmp_path / "m", max_length=64, device="cpu").settings.max_length == 64
 
 
 @pytest.mark.parametrize(

@@ -111,16 +111,6 @@ def test_gradients_reach_what_may_be_trained_and_nothing_else(encoder):
             assert not weight.requires_grad and weight.grad is None, parameter_name
 
 
-def test_what_is_the_methods_own_is_what_it_added(name, tiny_model, tiny_encoder):
-    """Its own parameters may be trained, and are not those of what it grows from."""
-    encoder = build_encoder(tiny_model, name)
-    backbone = dict(build_encoder(tiny_model, methods[name].starts_from).model.named_parameters())
-    for parameter_name, _ in encoder.model.named_parameters():
-        own = encoder.method.owns_parameter(parameter_name)
-        assert own == (parameter_name not in backbone), parameter_name
-        assert not own or encoder.method.trainable(parameter_name)
-
-
 def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder):
     """No snapshot outlives the weights that it was made of."""
     texts, format = TEXTS[2:4], encoder.formats[0]

@@ -160,18 +160,6 @@ def test_damage_is_noticed(damage, message, saved):
     assert message in str(caught.value) and str(saved) in str(caught.value)
 
 
-@pytest.mark.parametrize("length", [3, 24, 64])
-def test_a_model_is_checked_as_it_is_loaded(length, make, tmp_path):
-    """A training may truncate texts to fewer tokens than the model reads; it still does after a save."""
-    encoder = make()
-    encoder.truncate_to(length)
-    encoder.save(tmp_path / "saved")
-    assert len(encoder.tokenize(["light " * 100])[0]) == length
-    again = Encoder.load(tmp_path / "saved", device="cpu")
-    assert len(again.tokenize(["light " * 100])[0]) == 64
-    assert json.loads((tmp_path / "saved" / "tokenizer.json").read_text())["truncation"]["max_length"] == 64
-
-
 @pytest.mark.parametrize(
     "content, message",
     [

@@ -264,11 +264,3 @@ def test_codes_that_are_named_and_not_known_are_refused(published_codes, tmp_pat
     (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ADDED}))
     with pytest.raises(InputError, match=r"its tokenizer does not know \[RGN\]"):
         Encoder.load(folder)
-
-
-def test_three_codes_are_a_plain_model(published_codes, tmp_path):
-    folder = shutil.copytree(published_codes[1], tmp_path / "copy")
-    for path in folder.glob("*token*.json"):
-        path.write_text(path.read_text(encoding="utf-8").replace("[RGN]", "[XYZ]"), encoding="utf-8")
-    with pytest.raises(InputError, match="does not state its pooling"):
-        Encoder.load(folder)

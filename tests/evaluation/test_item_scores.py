@@ -242,20 +242,6 @@ def test_what_is_written_is_read_to_the_last_bit(aggregate, tmp_path):
     assert path.read_bytes() == first and [p.name for p in tmp_path.iterdir()] == ["task.parquet"]
 
 
-def test_small_files_hold_many_items_and_odd_ids(tmp_path):
-    ids = (*(f"d{n}" for n in range(5000)), "中", "é 😀", "")
-    gold, predicted = np.random.default_rng(0).integers(0, 9, (2, len(ids)))
-    path = tmp_path / "a.parquet"
-    f1 = score_classes(ids, gold, predicted, "f1_macro", labels=range(10))
-    write_score_table(path, {("one", "task"): {"f1": f1, "mean": mean([])}})
-    table = ScoreTable(path)
-    found = table.read("task", "f1")
-    assert found.ids == tuple(sorted(ids)) and found.labels == f1.labels and path.stat().st_size < 100_000
-    assert table.read("task", "mean") is None and table.read("task", "f1", "two") is None
-    write_score_table(path, {})
-    assert ScoreTable(path).read("task", "f1") is None
-
-
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "text").write_text("hello")
     (tmp_path / "empty").write_bytes(b"")

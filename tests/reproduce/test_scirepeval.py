@@ -13,7 +13,6 @@ from scirepeval import PARTITIONS, partition
 
 ROOT = Path(__file__).parents[2]
 PAPER = reproductions["scirepeval"]
-FORMAT_GROUPS = PAPER.table("4").groups
 
 
 def read_sources(changes=()):
@@ -34,15 +33,6 @@ def test_a_partition_deals_every_format_out_to_any_source():
         assert {s.query for s in sources.values() if s.format != "search"} == {"paper"}
     of_search = {name for sources in dealt for name, source in sources.items() if source.format == "search"}
     assert len(of_search) > 1 and "arxiv-titles" not in of_search
-
-
-def test_the_whole_open_suite_has_tasks_of_every_format_in_and_out_of_train():
-    """Its quick view has not: codes and partitions (R4, R5) need the whole suite."""
-    whole = PAPER.suites["open"]
-    assert all(whole.groups[group] for group in FORMAT_GROUPS)
-    quick = whole.select_view("quick")
-    lacking = [group for group in FORMAT_GROUPS if not quick.groups[group]]
-    assert lacking == ["in-train search", "out-of-train regression"]
 
 
 def test_a_table_that_is_not_filled_says_what_it_needs():

@@ -89,20 +89,6 @@ def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
     assert f"{100 * backbone[-1].found.value:.2f} [" in page
 
 
-def test_rows_of_one_model_with_the_vectors_of_other_formats(open_data, runs, tmp_path):
-    rows = tuple(
-        ModelRow(name=name, model="vanilla", encoded_format=name, against="" if name == "search" else "search")
-        for name in ("search", "classification")
-    )
-    table = PaperTable(name="4", title="Each format with each other's vectors", rows=rows, groups=("search",))
-    planned = plan_table(SCIMULT, table, QUICK, given(runs, vanilla=["plain"]), open_data)
-    filled = score_table(planned, tmp_path)
-    assert [cells[0].status for cells in [row.cells for row in filled.rows]] == ["done", "done"]
-    assert filled.rows[1].cells[0].above.value == 0  # this model has one vector for all formats
-    assert (tmp_path / "plain--as-search" / "open" / "cranfield.json").exists()
-    assert read_models(tmp_path)["vanilla@search"] == ("plain--as-search",)
-
-
 def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_model, tmp_path):
     perturb_weights(build_encoder(tiny_model, "control-codes"), size=0.3).save(tmp_path / "codes")
     rows = tuple(ModelRow(name=name, model="vanilla", encoded_format=name) for name in ("", "search", "proximity"))
@@ -183,14 +169,6 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
         "Ours: not in the paper's table.",
     ):
         assert f"- {note}" in notes
-
-
-def test_differences_stand_under_the_numbers(open_data, runs, tmp_path):
-    models = given(runs, vanilla=["plain"], vanilla_no_hard_negatives=["plain"])
-    filled, _ = run_table("A4", open_data, tmp_path, models, [])
-    page = format_table(filled, "Table A4", width=100)
-    assert "### Table A4: differences" in page and "+0.00 [+0.0, +0.0]" in page
-    assert "temperature: 0.05 (paper: 1); pooling: mean (paper: first token)" in page
 
 
 def test_all_that_is_missing_is_said_before_anything_runs(tmp_path, runs):

@@ -7,12 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from build_runs import losses, run_recipe
+from build_runs import losses
 from damaged_runs import build_runs, copy_run, damage, resume, run_files
 from kill_switch import killed_after
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError
-from sciprism.training.recipe_file import read_recipe
 
 SAID = ("damaged", "missing")
 DAMAGES = ("flip", "truncate", "delete")
@@ -116,23 +115,6 @@ def test_damage_without_checksums_is_a_message_too(file, content, message, runs,
     (run / "contrast" / file).write_text(content)
     with pytest.raises(InputError, match=message):
         resume(recipe, run)
-
-
-def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
-    """Counted whenever weights are about to be written."""
-    from sciprism.training import run_folder
-
-    counts = []
-
-    def count(path, tensors):
-        stage = path.parent.parent
-        counts.append(1 + sum((stage / name).exists() for name in (*CHECKPOINTS, ".checkpoint.old")))
-        write(path, tensors)
-
-    write = run_folder.write_tensors
-    monkeypatch.setattr(run_folder, "write_tensors", count)
-    run_recipe(read_recipe(runs[1], ["stages.0.checkpoint_every=1"]), tmp_path / "run", device="cpu")
-    assert counts == [1, 2, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.slow)])

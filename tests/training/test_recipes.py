@@ -29,15 +29,6 @@ def test_every_recipe_is_whole(path):
     assert recipe.reference
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("scimult-*.toml")), ids=lambda path: path.stem)
-def test_a_laptop_recipe_has_the_stages_of_its_original(path):
-    original, laptop = read_recipe(path), read_recipe(RECIPES / "laptop" / path.name)
-    for one, other in zip(original.stages, laptop.stages, strict=True):
-        assert (one.name, one.method, one.options) == (other.name, other.method, other.options)
-        assert one.objective["hard_negatives"] == other.objective["hard_negatives"]
-        assert {s.format for s in one.sources} == {s.format for s in other.sources}
-
-
 def test_the_settings_of_the_paper():
     """SciMult: 48 GPUs with 32 each, 3e-4, 5 % of warm-up, 20 epochs, dot products, CLS."""
     recipe = read_recipe(RECIPES / "scimult-mha-expert.toml")

@@ -87,19 +87,6 @@ def test_stages_follow_each_other(recipe, finished, tmp_path):
     assert Encoder.load(model).settings.method == "attention-experts"
 
 
-def test_dev_examples_are_drawn_from_all_of_the_file(tmp_path, tiny_model):
-    path = write_recipe(tmp_path, tiny_model)
-    write_source(tmp_path / "dev.jsonl", 40, seed=9)
-    sources = read_recipe(path, ["stages.0.sources.search.dev=dev.jsonl"]).stages[0].sources
-    spec = next(each for each in sources if each.dev)
-    source = ExampleSource(spec)
-    every, some = source.dev_examples(99), source.dev_examples(10)
-    assert len(every) == 40 and len(some) == 10
-    places = [every.index(example) for example in some]
-    assert places == sorted(places) and places[-1] > 20, "in the order of the file, from all of it"
-    assert some == source.dev_examples(10)
-
-
 def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=12)
     write_source(tmp_path / "dev.jsonl", 40, seed=9)

@@ -12,7 +12,7 @@ import pytest
 from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all, require_any, require_mixed, show_only
 from evidence.claims import claims, settings
 from evidence.page import format_page
-from evidence.records import ClaimFinding, ClaimRecord, decide_claim, read_record, write_record
+from evidence.records import ClaimRecord, decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
 from sciprism.evaluation.intervals import bootstrap_interval, estimate
@@ -249,33 +249,6 @@ def test_a_record_comes_back_and_a_broken_one_is_named(folder):
             read_record(folder, "X1")
 
 
-def test_the_page(folder):
-    asked = claim(*require_all(contrast("a", "b", figure=0.2)), *show_only(contrast("b", "base")))
-    record = decide_claim(asked, PAPER, SUITE, folder)
-    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, TEXTS, PAPERS)
-    for expected in (
-        "**Of 2 claims, 1 were tested: 1 smaller than the paper's. Not tested: 1,",
-        "| small | 1 | 1 |  |\n",
-        "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n| arm | steps |",
-        "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
-        "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | cut | 0.500 | 0.600 |",
-        "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
-        "| b | base | search (quick, 1) |  | +2.00 |",
-        "| (undecided) |",
-        f"- `{record.commands[0]}`",
-        "### R1: not tested",
-    ):
-        assert expected in shown, expected
-    assert "at most 23 million parameters, 100 steps of training" in " ".join(shown.split())
-    assert max(map(len, shown.splitlines())) <= 110
-    cost = ClaimFinding(name="codes", value=1.02, low=1.01, high=1.03, unit="x", verdict="held", one_seed=True)
-    timed = format_page(
-        {"R6": claims["R6"]}, {"R6": ClaimRecord(claim="R6", verdict="held", findings=(cost,))}, settings, PAPERS
-    )
-    assert "| codes | 1.02 x | 1.01, 1.03 | held |" in timed and "### R6: held, one seed" in timed
-    assert "| paper |" not in timed.partition("### R6")[2]  # an empty column is left out
-
-
 def evidence(folder):
     """Run the script over a folder's results and return the page."""
     script = [sys.executable, ROOT / "benchmarks" / "write_evidence.py", "--results", folder / "results"]
@@ -301,21 +274,3 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
     assert {f["verdict"] for f in records["S1"]["findings"]} == {"smaller than the paper's"}
     assert "| backbone | search (7) | +41.48 | +20.00 |" in shown
     assert shown.count("Not tested: no results.") > len(claims) - 3
-
-
-def test_pictures_name_claims_and_methods_and_have_legends(tmp_path):
-    pytest.importorskip("matplotlib")
-    from evidence.figures import draw_claims, draw_cost
-
-    finding = ClaimFinding(
-        name="a above b, x", value=0.02, low=0.01, high=0.03, verdict="held", view="open", figure=0.04
-    )
-    record = ClaimRecord(claim="Z1", verdict="held", findings=(finding,))
-    assert draw_claims([record], tmp_path / "claims.svg", {"x": "open x"}, {"Z1": "A is above B"})
-    drawn = (tmp_path / "claims.svg").read_text()
-    assert all(f">{text}<" in drawn for text in ("Z1: A is above B", "a above b, open x", "held", "the paper's figure"))
-    draw_cost(
-        {"(prefixes)": (1.0, 0.5, 1.5), "codes": (0.9, 0.5, 1.5)}, {"(prefixes)": 3.2, "codes": 3.2}, tmp_path / "m.svg"
-    )
-    drawn = (tmp_path / "m.svg").read_text()
-    assert ">(prefixes)<" in drawn and "(in brackets) not tested" in drawn

@@ -103,17 +103,6 @@ def test_why_no_difference_is_shown_is_true(lab):
     assert "D has no number; name another system" in notes(build_report([systems["D"], systems["C"]], {}))
 
 
-def test_systems_are_in_the_order_of_their_folders_and_in_commands(lab):
-    commands = {"zeta": "sciprism evaluate zeta alpha --suite open", "beta": "sciprism evaluate beta --suite open"}
-    commands |= {"alpha": commands["zeta"], "gamma": "sciprism evaluate gamma --suite open"}
-    for name, at in (("alpha", "07:01"), ("zeta", "07:05"), ("beta", "07:00"), ("gamma", "07:02")):
-        made = {"date": f"2026-01-01T{at}:00", "command": commands[name]}
-        lab.add(name, "one", {"map": [0.5, 0.3]}, provenance=made)
-    lab.add("zeta", "two", status="not served", provenance={"versions": {}})
-    found = [system.name for system in group_by_system(read_stored_results([lab.folder / "gamma", lab.folder]))]
-    assert found == ["gamma", "beta", "zeta", "alpha"]
-
-
 def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
     both = {"tasks": ("one", "two", "three")}
     declared = suite(

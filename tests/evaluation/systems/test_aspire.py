@@ -34,14 +34,6 @@ def test_the_best_match_is_the_smallest_distance_of_sentences_that_are_there():
     assert best_match(distances, there).tolist() == [1.0]
 
 
-def test_transport_of_one_sentence_by_hand():
-    """One sentence against two: all of it has to go, in the weights of the two."""
-    distances = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
-    first = np.exp(-1) / (np.exp(-1) + np.exp(-2))
-    expected = first * 1 + (1 - first) * 2
-    assert transport(distances, torch.ones(1, 2, dtype=torch.bool)).item() == pytest.approx(expected, abs=1e-9)
-
-
 @settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(1, 6), st.floats(0.3, 2), st.integers(0, 99))
 def test_plans_are_those_of_the_plain_iteration(n, m, eps, seed):

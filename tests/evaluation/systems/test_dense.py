@@ -8,7 +8,6 @@ import pytest
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
-from sciprism.papers import Paper
 
 
 class Counting:
@@ -69,15 +68,6 @@ def test_vectors_of_two_spaces_do_not_compare(tmp_path):
     labels = EncodingInput(items=["1 1"], format="search", role="label")
     with pytest.raises(InputError, match="different spaces"):
         DenseSystem(Counting(), tmp_path).top(papers("1 1"), labels, 1, "dot", None)
-
-
-def test_the_fields_of_a_task_decide_the_text(tmp_path, tiny_encoder):
-    system = DenseSystem(tiny_encoder, tmp_path)
-    paper = Paper(id="1", title="a title", abstract="its words", venue="NeurIPS", year=2006)
-    plain = system.encode(EncodingInput(items=[paper], format="search"))
-    more = system.encode(EncodingInput(items=[paper], format="search", fields=("title", "abstract", "venue", "year")))
-    assert not np.allclose(plain, more)
-    np.testing.assert_allclose(plain, tiny_encoder.encode([paper], format="search"), atol=1e-6)
 
 
 def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):

@@ -85,16 +85,6 @@ def test_words_without_a_token_are_tagged_o_and_counted(system):
     assert outcome.item_scores["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
 
 
-@pytest.mark.parametrize("length", [512, 24])
-def test_words_that_begin_with_what_vanishes_have_their_tokens(system, length):
-    data = tagged(40, longest=60)
-    strange = [tuple("\u200b" + word for word in words) for words in data.words]
-    protocol = TagProtocol(length=length, stride=8, tuning=FAST)
-    found, plain = (protocol.evaluate(each, system, VIEW) for each in (replace(data, words=strange), data))
-    assert VANISHED not in found.dropped.to_json()
-    assert np.array_equal(found.item_scores["entity_f1"].columns, plain.item_scores["entity_f1"].columns)
-
-
 def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
     data = tagged(20)
     first, last = int(data.train[0]), int(data.test[-1])

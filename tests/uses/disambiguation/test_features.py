@@ -1,12 +1,9 @@
 """Features against numbers worked out by hand."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.papers.records import Paper, Signature
@@ -98,19 +95,6 @@ def test_cosine_plus_one_only_of_usable_vectors():
 def test_runs_of_letters_and_words():
     assert character_ngrams("Abc") == ["ab", "bc", "abc"]
     assert word_ngrams("The art of war") == ["art", "war", "art war"]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=8), min_size=2, max_size=6))
-def test_bags_agree_with_counters(bags):
-    one, other = (side.ravel() for side in np.indices((len(bags), len(bags))))
-    found = BagMatrix(bags).jaccard(one, other)
-    for i, j, value in zip(one, other, found, strict=True):
-        a, b = Counter(bags[i]), Counter(bags[j])
-        if a and b:
-            assert value == pytest.approx((a & b).total() / (a | b).total())
-        else:
-            assert np.isnan(value)
 
 
 def test_a_cap_on_the_union():

@@ -81,19 +81,6 @@ def as_pairs(found):
 EXPECTED = [(f"s-{topic}", f"~{topic}1") for topic in sorted(TOPICS)]
 
 
-def test_a_paper_listed_three_times_does_not_outweigh_others(files):
-    row = paper("stars0", "stars")
-    more = {"id": "more", "abstract": f"{row['abstract']} Code is available."}
-    versions = [row, row | more, {"id": "import", "title": f"{row['title']}."}]
-    others = [paper(f"{topic}{n}", topic) for n, topic in enumerate(("genes", "words"), 1)]
-    write("profiles/~stars1.jsonl", [*versions, *others])
-    write("once/~stars1.jsonl", [row, *others])
-    write("submissions.jsonl", [paper("s-stars", "stars")])
-    found, once = assign(settings={"conflicts": (), "per_paper": 3}), assign("once")
-    assert {pair.reviewer: pair.score for pair in found.pairs}["~stars1"] == once.pairs[0].score
-    assert found.audit["counts"]["papers listed in several versions"] == 2
-
-
 def test_shapes_of_reviewers_agree(files):
     write("papers.jsonl", [paper(f"{topic}{n}", topic, year=2000 + n) for topic in TOPICS for n in range(3)])
     ids = {topic: [f"{topic}{n}" for n in range(3)] for topic in TOPICS}
@@ -319,23 +306,6 @@ def test_rounds_and_changes_keep_what_was_assigned(files):
     result = again.audit["result"]
     assert result["kept of the earlier assignment"] == 2
     assert again.audit["dropped"]["earlier pair whose reviewer is gone"]["count"] == 1
-
-
-def test_given_scores_need_no_model(files):
-    Path("scores.csv").write_text(
-        "s-stars,~words1,0.9\ns-genes,~stars1,0.8\ns-words,~genes1,0.7\ns-words,~words1,0.75\n"
-    )
-    found = match(
-        "submissions.jsonl",
-        "profiles",
-        settings=MatchSettings(per_paper=1, max_papers=1),
-        files=MatchFiles(scores=Path("scores.csv")),
-        encoder="no such model",
-    )
-    assert as_pairs(found) == [("s-genes", "~stars1"), ("s-stars", "~words1"), ("s-words", "~genes1")]
-    assert found.audit["encoder"] is None and found.pairs[0].reason == "score given"
-    found.write_scores("out.csv")
-    assert sorted(read_csv("out.csv")) == sorted(read_csv("scores.csv"))
 
 
 def test_written_files_are_what_was_found(files):
