@@ -14,9 +14,9 @@ import warnings
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -270,20 +270,43 @@ class SplitTable:
     @classmethod
     def build(cls, data_root: DataRoot) -> SplitTable:
         """Read every data set that exists and merge their papers."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         present = [source for source in OPEN_DATA_SETS if _exists(data_root.folder, source.data)]
-        union, assigned = _PaperUnion(), []
+        owners, hashes = array("q"), array("Q")  # of each key: the number of its paper, and the hash
+        own, tests = bytearray(), array("q")  # of each paper: the rank of its part, and the bit of its data set if test
+        ends = [0]
         for bit, source in enumerate(present):
-            nodes, parts = array("l"), bytearray()
             for _, paper, part in source.read(data_root):
-                nodes.append(union.add(list_paper_keys(paper, source.data), PARTS.index(part), 1 << bit))
-                parts.append(PARTS.index(part))
-            assigned.append((source.data, nodes, parts))
+                keys = [random_bits(key) for key in list_paper_keys(paper, source.data)]
+                owners.extend([len(own)] * len(keys))
+                hashes.extend(keys)
+                own.append(PARTS.index(part))
+                tests.append(1 << bit if part == "test" else 0)
+            ends.append(len(own))
+        # Papers that share a key are one: the components of the graph of papers and keys, in this order.
+        keys_of, columns = np.unique(np.frombuffer(hashes, np.uint64), return_inverse=True)
+        size = len(own) + len(keys_of) + 1
+        links = coo_array((np.ones(len(owners)), (np.frombuffer(owners, np.int64), len(own) + columns)), (size, size))
+        _, merged = connected_components(links, directed=False)
+        papers, ranks, bits = merged[: len(own)], np.zeros(size, np.int64), np.zeros(size, np.int64)
+        np.maximum.at(ranks, papers, np.frombuffer(own, np.uint8))
+        np.bitwise_or.at(bits, papers, np.frombuffer(tests, np.int64))
         counts: dict[str, dict[str, int]] = {}
-        for data, nodes, ranks in assigned:
-            pairs = ((PARTS[rank], PARTS[union.part_of(node)]) for node, rank in zip(nodes, ranks, strict=True))
-            counts[data] = dict(Counter(own if own == now else f"{own}, now {now}" for own, now in pairs))
+        for source, start, end in zip(present, ends, ends[1:], strict=False):
+            pairs = (
+                (PARTS[rank], PARTS[now]) for rank, now in zip(own[start:end], ranks[papers[start:end]], strict=True)
+            )
+            counts[source.data] = dict(Counter(one if one == now else f"{one}, now {now}" for one, now in pairs))
         missing = tuple(source.data for source in OPEN_DATA_SETS if source not in present)
-        return cls(counts, missing, tuple(source.data for source in present), union.codes())
+        codes = (ranks + 4 * bits)[merged[len(own) : -1]]
+        return cls(
+            counts,
+            missing,
+            tuple(source.data for source in present),
+            dict(zip(keys_of.tolist(), codes.tolist(), strict=True)),
+        )
 
     @classmethod
     def load(cls, data_root: DataRoot) -> SplitTable:
@@ -301,49 +324,6 @@ class SplitTable:
         for key in keys:
             bits |= self.codes.get(random_bits(key), 0) >> 2
         return tuple(data for bit, data in enumerate(self.tests) if bits >> bit & 1)
-
-
-@dataclass(slots=True)
-class _PaperUnion:
-    """Union-find over 64-bit hashes of keys: merges records into papers, each with its strongest part."""
-
-    nodes: dict[int, int] = field(default_factory=dict)
-    parents: list[int] = field(default_factory=list)
-    parts: bytearray = field(default_factory=bytearray)
-    tests: list[int] = field(default_factory=list)
-
-    def add(self, keys: Iterable[str], part: int, bit: int) -> int:
-        """Add a paper and return its node."""
-        hashes = [random_bits(key) for key in keys]
-        roots = {self._root(self.nodes[key]) for key in hashes if key in self.nodes}
-        node = min(roots, default=len(self.parents))
-        if not roots:
-            self.parents.append(node)
-            self.parts.append(part)
-            self.tests.append(0)
-        for other in roots - {node}:
-            self.parents[other] = node
-            self.parts[node] = max(self.parts[node], self.parts[other])
-            self.tests[node] |= self.tests[other]
-        self.parts[node] = max(self.parts[node], part)
-        self.tests[node] |= bit if PARTS[part] == "test" else 0
-        self.nodes.update(dict.fromkeys(hashes, node))
-        return node
-
-    def part_of(self, node: int) -> int:
-        """Return the rank of a paper's part."""
-        return self.parts[self._root(node)]
-
-    def codes(self) -> dict[int, int]:
-        """Return hash of a key -> rank of the part + 4 * bit mask of the tests."""
-        roots = map(self._root, range(len(self.parents)))
-        codes = [self.parts[root] + 4 * self.tests[root] for root in roots]
-        return {key: codes[node] for key, node in self.nodes.items()}
-
-    def _root(self, node: int) -> int:
-        while (parent := self.parents[node]) != node:
-            self.parents[node] = node = self.parents[parent]
-        return node
 
 
 @lru_cache(maxsize=2)
