@@ -77,7 +77,7 @@ def test_first_sheet_with_a_title_or_the_named_one(read, tmp_path: Path) -> None
     (paper,) = read_papers([f"{path}#More"], report=report)
     assert paper.title == "Three"
     assert report.files[0].path == f"{path}#More"
-    with pytest.raises(InputError, match=r"no sheet 'Moer'; sheets: Notes, savedrecs, More; did you mean 'More'\?"):
+    with pytest.raises(InputError, match=r"no sheet 'Moer'; sheets: Notes, savedrecs, More"):
         list(read_papers([f"{path}#Moer"]))
     with pytest.raises(InputError, match="no such file"):
         list(read_papers([f"{tmp_path / 'other.xlsx'}#More"]))

@@ -100,7 +100,7 @@ def test_each_part_may_be_named(folder, tmp_path):
     assert found.document_ids[-1] == "new" and grades(found) == {"q1": {"dark": 1}}
     with pytest.raises(InputError, match="no judgements: set qrels to their file"):
         CustomCorpus(**stated).read(DataRoot())
-    with pytest.raises(InputError, match="no papers: set papers to their files"):
+    with pytest.raises(InputError, match="no papers: set papers to their file"):
         CustomCorpus(qrels=f"{home}/judged.tsv").read(DataRoot())
     with pytest.raises(InputError, match="is a file; split test needs a folder"):
         CustomCorpus(qrels=f"{home}/judged.tsv", split=("test",), **stated).read(DataRoot())
@@ -177,7 +177,7 @@ def test_without_a_vocabulary_it_is_what_the_papers_carry(folder):
     found = CustomLabels(data=f"{home}/things.csv", label="topic").read(DataRoot())
     assert [label.name for label in found.labels] == ["blue", "red"]
     assert [rows.tolist() for rows in found.gold] == [[0, 1], [1]]
-    with pytest.raises(InputError, match="no topics; the row has id, title, topic; did you mean topic"):
+    with pytest.raises(InputError, match="no topics; the row has id, title, topic"):
         CustomLabels(data=f"{home}/things.csv", label="topics").read(DataRoot())
 
 

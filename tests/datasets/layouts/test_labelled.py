@@ -112,7 +112,7 @@ def test_papers_without_label_and_repeated_ones_are_counted(table):
         (FOUR + "5,Late,physics,later", "line 6: unknown split 'later'; known: train, dev, val"),
         (FOUR + "5,None,physics,", "line 6: no split, but other rows have one"),
         (FOUR + ",None,physics,train", "line 6: no id"),
-        ("id,title,lable\n1,A,x", "line 2: no label; the row has id, title, lable; did you mean lable"),
+        ("id,title,lable\n1,A,x", "line 2: no label; the row has id, title, lable"),
         (HEAD + "1,A,x,train\n2,B,y,train", "no test paper with a label"),
         (HEAD + "1,A,x,train\n2,B,x,train\n3,C,y,test", r"the training papers have one class \(x\)"),
     ],

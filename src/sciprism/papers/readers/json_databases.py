@@ -192,8 +192,6 @@ def _build_s2_paper(answer: rows.JsonObject) -> Paper:
     inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
     # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
     row = {key.lower(): value for key, value in inner.items()}
-    if "authorid" in row and "title" not in row:
-        raise ValueError("an author, not a paper; ask for the papers of the author")
     number = rows.first_text(rows.get_first(row, "paperid", "id", "corpusid"))
     listed = rows.get_path(row, "externalids")
     external = {key.lower(): value for key, value in listed.items()} if isinstance(listed, dict) else {}

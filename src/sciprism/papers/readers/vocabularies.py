@@ -171,14 +171,11 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
     name and any number of synonyms.
     """
 
-    def build(cells: list[str]) -> Label | str:
-        identifier, *texts = cells
-        if len(texts) == 2 and _DEPTH.fullmatch(texts[1]):
+    def build(cells: list[str]) -> Label:
+        identifier, name, *texts = (*cells, "")[: max(2, len(cells))]
+        if len(texts) == 1 and _DEPTH.fullmatch(texts[0]):
             texts.pop()
-        if not (identifier and texts and texts[0]):
-            return "is not an id, a tab and a name"
-        synonyms = dict.fromkeys(item for item in texts[1:] if item and item != texts[0])
-        return Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
+        return Label(id=identifier, name=name, synonyms=tuple(dict.fromkeys(x for x in texts if x and x != name)))
 
     return _read_lines(file, build)
 
@@ -196,10 +193,8 @@ def read_mesh(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
     Tree numbers give a descriptor's broader ones, which may follow later; one that is not in the file is dropped. So
     all labels (some 30,000, not the XML) are held until the file has been read.
     """
-    items = [
-        record if isinstance(record, BadRecord) else _build_mesh_label(record, number)
-        for number, record in enumerate(read_xml_records(file, ("DescriptorRecord",)), 1)
-    ]
+    records = read_xml_records(file, ("DescriptorRecord",))
+    items = [record if isinstance(record, BadRecord) else _build_mesh_label(record) for record in records]
     linked = iter(link_tree_numbers([item for item in items if isinstance(item, Label)]))
     for item in items:
         yield item if isinstance(item, BadRecord) else next(linked)
@@ -216,13 +211,11 @@ def link_tree_numbers(labels: Sequence[Label]) -> list[Label]:
     return [replace(label, broader=list_above(label)) for label in labels]
 
 
-def _build_mesh_label(record: Element, number: int) -> Label | BadRecord:
-    identifier, name = text_of(record, "DescriptorUI"), text_of(record, "DescriptorName/String")
-    if not identifier or not name:
-        return BadRecord(number, None, f"descriptor {identifier or name or ''!r} has no UI or no name")
+def _build_mesh_label(record: Element) -> Label:
+    name = text_of(record, "DescriptorName/String")
     terms = texts_of(record, "ConceptList/Concept/TermList/Term/String")
     return Label(
-        id=identifier,
+        id=text_of(record, "DescriptorUI"),
         name=name,
         synonyms=tuple(term for term in terms if term != name),
         definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
