@@ -104,12 +104,7 @@ def test_describe_says_what_is_active(tiny_model):
     shown = sciprism("describe", tiny_model, "--pooling", "mean").stdout
     assert "BERT, 2 layers, 32 wide" in shown and "all (every format and role)" in shown
     facts = json.loads(sciprism("describe", tiny_model, "--pooling", "mean", "--json").stdout)
-    assert facts["pooling"] == "mean" and facts["formats"] == [
-        "classification",
-        "regression",
-        "proximity",
-        "search",
-    ]
+    assert facts["pooling"] == "mean" and facts["formats"] == ["classification", "regression", "proximity", "search"]
     assert facts["fingerprint"] in shown
 
 

@@ -90,15 +90,6 @@ def test_ray_is_an_extra(papers, command, monkeypatch):
     assert status == 2 and 'needs the "ray" extra: pip install "sciprism[ray]"' in error
 
 
-def test_a_bad_record_stops_a_part_before_it_encodes(papers, command, model):
-    with (papers / "part_1.jsonl").open("a") as file:
-        file.write("{broken\n")
-    words = ["embed", papers, "-o", "parts/2", "--part", "2/2", *model]
-    status, _, error = command(*words)
-    assert status == 2 and "part_1.jsonl, record 301" in error and "--skip-bad" in error
-    assert command(*words, "--skip-bad")[0] == 0
-
-
 def stop(words, folder, files, sent=signal.SIGTERM):
     """Run a command until so many collections are begun in a folder, and stop it; return what it says."""
     command = [sys.executable, "-m", "sciprism", *map(str, words)]

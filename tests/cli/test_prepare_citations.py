@@ -300,12 +300,7 @@ def test_papers_without_references_ask_for_a_table(tmp_path, monkeypatch, capsys
 def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
     """Safe papers take part, with the fields of study and the citations of their metadata."""
     rows = [
-        {
-            "paper_id": str(n),
-            "title": f"On {n}",
-            "mag_field_of_study": ["Art"],
-            "outbound_citations": [str(n + 1)],
-        }
+        {"paper_id": str(n), "title": f"On {n}", "mag_field_of_study": ["Art"], "outbound_citations": [str(n + 1)]}
         for n in range(9)
     ]
     texts = [{"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)]

@@ -14,10 +14,7 @@ def files(tmp_path, monkeypatch):
     """Five paragraphs with two questions each, and thirty papers, one of them useless."""
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
     questions = [
-        {
-            "paragraph": f"All about {topic} and their ways.",
-            "questions": [f"What are {topic}?", f"Whose {topic}?"],
-        }
+        {"paragraph": f"All about {topic} and their ways.", "questions": [f"What are {topic}?", f"Whose {topic}?"]}
         for topic in TOPICS
     ]
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)))

@@ -12,12 +12,7 @@ def corpus(folder, count=240, fields=("Art", "Law", "Music")):
     """Papers of some fields that cite five others each, and a table of who cites whom."""
     random = Random(0)
     rows = [
-        {
-            "id": f"p{n}",
-            "title": f"Title {n}",
-            "abstract": f"About {n}.",
-            "field": fields[n % len(fields)],
-        }
+        {"id": f"p{n}", "title": f"Title {n}", "abstract": f"About {n}.", "field": fields[n % len(fields)]}
         for n in range(count)
     ]
     (folder / "papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -69,15 +64,6 @@ def test_a_task_that_could_not_be_made_is_not_here_and_no_failure(tmp_path, monk
     assert "failed" not in printed + err and "published" not in printed, "Multi2SPE's numbers are of another corpus"
     status, printed, err = run(monkeypatch, capsys, *words[:1], "random", *words[3:-2], tmp_path, "--data", tmp_path)
     assert status == 1 and err.count("not here") == 3, "nothing was scored"
-
-
-def test_the_published_construction_and_short_pools(tmp_path, monkeypatch, capsys):
-    words = ("prepare", "multi-scidocs", *corpus(tmp_path, 40), "-o", tmp_path / "out")
-    status, _, err = run(monkeypatch, capsys, *words, "--construction", "published")
-    assert status == 0
-    assert "cite/test: 15 queries with fewer than 500 negatives; the least is 34" in err
-    record = json.loads((tmp_path / "out" / "multi-scidocs.json").read_text())
-    assert record["settings"]["construction"] == "published"
 
 
 def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):

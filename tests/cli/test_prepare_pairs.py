@@ -13,12 +13,7 @@ TITLES = [f"A title of paper {n} that is long enough" for n in range(40)]
 
 def corpus(path):
     rows = [
-        {
-            "id": f"p{n}",
-            "title": TITLES[n],
-            "abstract": f"We look at {n}.",
-            "references": [f"p{(n + 1) % 40}"],
-        }
+        {"id": f"p{n}", "title": TITLES[n], "abstract": f"We look at {n}.", "references": [f"p{(n + 1) % 40}"]}
         for n in range(40)
     ]
     rows[3].pop("abstract")

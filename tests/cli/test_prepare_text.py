@@ -21,11 +21,7 @@ def sentence(n):
 
 def papers(path, numbers, **more):
     rows = [
-        {
-            "id": f"{path.stem}{n}",
-            "title": f"Title {n} of {path.stem} which is long enough",
-            "abstract": sentence(n),
-        }
+        {"id": f"{path.stem}{n}", "title": f"Title {n} of {path.stem} which is long enough", "abstract": sentence(n)}
         | more
         for n in numbers
     ]

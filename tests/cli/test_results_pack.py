@@ -35,10 +35,7 @@ def write_results(root, names, *, seeds=(0,), first=0):
         for seed in seeds:
             folder = root / results.folder_name(name, seed=seed) / "own"
             facts = {"suite": "own", "key": "k", "format": "search", "group": "", "seed": seed}
-            facts |= {
-                "system": {"name": name, "fingerprint": name},
-                "provenance": {"versions": {"numpy": "2"}},
-            }
+            facts |= {"system": {"name": name, "fingerprint": name}, "provenance": {"versions": {"numpy": "2"}}}
             for task, items in scored(np.random.default_rng([number, seed])).items():
                 low, high = bootstrap_interval(items, seed=0)
                 measure = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))

@@ -71,17 +71,6 @@ def test_papers_in_other_languages_are_counted(command, home):
     )
 
 
-def test_papers_are_tagged_with_a_vocabulary_alone(command):
-    status, out, err = command("tag", "new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.csv")
-    assert status == 0, err
-    assert out.startswith("tags.csv: ") and " tags of 8 papers" in out
-    titles = {row["paper"]: row["title"] for row in rows_of("tags.csv")}
-    best = {row["paper"]: row["label"] for row in rows_of("tags.csv") if row["rank"] == "1"}
-    assert all(title == f"On {best[paper]}" for paper, title in titles.items()) and len(best) == 8
-    first = rows_of("tags.csv")[0]
-    assert first["why"].startswith("found in title: ") and first["uri"].startswith("t") and "." in first["notation"]
-
-
 def test_a_table_for_people_fits_80_columns(command):
     status, out, _ = command("tag", "new.jsonl", "--vocabulary", "subjects.csv")
     assert status == 0 and max(map(len, out.splitlines())) <= 80 and "found in title" in out

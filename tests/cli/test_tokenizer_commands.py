@@ -53,10 +53,7 @@ def test_models_by_name_and_folders_of_every_kind(tmp_path, monkeypatch, capsys,
 def test_wrong_requests(tmp_path, monkeypatch, capsys):
     for words, message in [
         (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt'"),
-        (
-            ("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3),
-            "at least 261 are needed",
-        ),
+        (("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3), "at least 261 are needed"),
         (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
         (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file of a tokenizer; no folder"),
     ]:

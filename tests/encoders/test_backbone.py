@@ -98,16 +98,6 @@ def test_gamma_and_beta_of_the_first_releases(bare, weights, tiny_encoder):
     assert_same(read_backbone(bare)[0], tiny_encoder.model)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
-@pytest.mark.parametrize("layout", [safe, pickled], ids=lambda f: f.__name__)
-def test_other_precisions_are_read_as_float32(dtype, layout, bare, weights):
-    layout(bare, {name: tensor.to(dtype) for name, tensor in weights.items()})
-    model, _ = read_backbone(bare)
-    expected = weights[WORD].to(dtype).float()
-    assert torch.equal(model.embeddings.word.weight, expected)
-    assert all(p.dtype == torch.float32 for p in model.parameters())
-
-
 def broken(change):
     """A file of weights with one thing changed."""
     return lambda folder, weights: safe(folder, change(dict(weights)))

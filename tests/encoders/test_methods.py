@@ -66,16 +66,6 @@ def test_a_batch_of_several_formats_equals_separate_batches(gradients, encoder):
     assert np.abs(mixed - np.array(alone)).max() < 1e-5
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_half_precision(precision, name, tiny_model):
-    exact, rough = (perturb_weights(build_encoder(tiny_model, name, precision=p)) for p in ("float32", precision))
-    for format in exact.formats:
-        a, b = (encoder.encode(TEXTS, format=format) for encoder in (exact, rough))
-        cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
-        assert cosines.min() > 0.999 and not np.array_equal(a, b)
-    assert rough.fingerprint == exact.fingerprint
-
-
 def test_encode_all_is_encode_of_each_format(encoder, name):
     """To the bit; but for rounding where all formats of a text are one product."""
     found, off = encoder.encode_all(TEXTS), 1e-6 if name == "prism" else 0

@@ -208,11 +208,7 @@ def hub(tiny_model, tmp_path):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
         code = f"from sciprism import Encoder\n{script}"
         done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment | endpoint,
-            capture_output=True,
-            text=True,
-            timeout=100,
+            [sys.executable, "-c", code], env=environment | endpoint, capture_output=True, text=True, timeout=100
         )
         return done.stdout + done.stderr
 

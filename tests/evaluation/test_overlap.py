@@ -66,12 +66,7 @@ def test_each_reason_is_told_apart():
 
 
 def test_a_training_paper_counts_once_however_many_test_papers_it_is():
-    tests = {
-        "t": [
-            Paper(id="a", title="The very same title twice"),
-            Paper(id="b", title="the very same title twice"),
-        ]
-    }
+    tests = {"t": [Paper(id="a", title="The very same title twice"), Paper(id="b", title="the very same title twice")]}
     task = find_overlap([Paper(id="x", title="The Very Same Title, Twice")], tests).tasks[0]
     assert (task.tested, task.found, task.training, task.reasons) == (2, 2, 1, {"title": 1})
 

@@ -9,10 +9,7 @@ from sciprism.evaluation.results import (
     Measure,
     TaskResult,
     find_item_scores,
-    pack_results,
-    packed_items,
     read_result,
-    read_results,
     write_result,
 )
 
@@ -54,11 +51,3 @@ def test_items_of_another_result_are_refused(folder):
     (folder / "one" / items).write_bytes((folder / "two" / items).read_bytes())
     with pytest.raises(DamagedFileError, match="evaluate the task again"):
         find_item_scores(folder / "one" / "open", "animals", "map")
-
-
-def test_packing_packed_results_again_gives_the_same_bytes(folder, tmp_path):
-    (packed,) = pack_results(folder, tmp_path / "packed")
-    assert [result for _, result in read_results(tmp_path / "packed")] == [RESULT]
-    (again,) = pack_results(tmp_path / "packed", tmp_path / "again")
-    for one, other in ((again.path, packed.path), (packed_items(again.path), packed_items(packed.path))):
-        assert one.read_bytes() == other.read_bytes()

@@ -146,15 +146,6 @@ def test_records_that_lack_something_fail_their_task_alone(tmp_path):
     assert [r.status for r in found] == ["failed", "done"] and "value" in found[0].reason
 
 
-def test_data_are_read_once_for_all_systems(tmp_path):
-    asked = task()
-    systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
-    found = evaluate(systems, suite(asked), output=tmp_path)
-    assert [r.status for r in found] == ["done", "done", "not served"]
-    assert found[2].reason == "BM25 has no vectors" and not found[2].metrics
-    assert asked.data.dropped.ids == {"no abstract": ["p1"]}
-
-
 def test_suites_and_options_check_themselves():
     with pytest.raises(InputError, match="unknown format"):
         EvaluationOptions(format="clustering")

@@ -147,17 +147,6 @@ def test_nothing_to_search_and_nothing_asked() -> None:
         topk(np.ones((1, 4), np.float32), [], 0)
 
 
-@pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (1, 700, 384), (100, 333, 384), (5, 1, 17), (0, 3, 4)])
-def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int) -> None:
-    monkeypatch.setattr(arrays, "mkl_is_faster", lambda: False)
-    left, right = torch.randn(m, d), torch.randn(n, d)
-    fast = arrays.inner_products(left, right)
-    monkeypatch.setattr(arrays, "onednn_works", lambda: False)
-    plain = arrays.inner_products(left, right)
-    torch.testing.assert_close(fast, plain, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(plain, (left.double() @ right.double().T).float(), atol=1e-4, rtol=1e-5)
-
-
 @pytest.fixture(params=int8_copy.PRODUCTS, ids=["onednn", "fbgemm"])
 def product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One way to multiply int8 numbers, where it loses nothing."""

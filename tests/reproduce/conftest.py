@@ -30,9 +30,7 @@ def open_data(tmp_path_factory):
     write(folder, "ir_cranfield/corpus", rows)
     write(folder, "ir_cranfield/queries", [{"_id": f"q{n}", "text": f"the {TOPICS[n]} law"} for n in range(10)])
     write_table(
-        folder,
-        "ir_cranfield/qrels/test.tsv",
-        [(f"q{n}", str(n + 10 * k), 1) for n in range(10) for k in (0, 1)],
+        folder, "ir_cranfield/qrels/test.tsv", [(f"q{n}", str(n + 10 * k), 1) for n in range(10) for k in (0, 1)]
     )
     write_table(folder, "ir_cranfield/minus_one_documents.tsv", [("q0", "20")])
     return folder

@@ -67,13 +67,7 @@ def test_a_table_of_runs(tiny_model, tmp_path):
     given = {name: (str(tmp_path / name),) for name in models}
     wanted = plan_table(paper, table, suite, given, None)
     filled = score_table(wanted, tmp_path / "results")
-    assert [column.name for column in filled.columns] == [
-        "a accuracy",
-        "b accuracy",
-        "c accuracy",
-        "micro",
-        "macro",
-    ]
+    assert [column.name for column in filled.columns] == ["a accuracy", "b accuracy", "c accuracy", "micro", "macro"]
     a, b, c, micro, macro = (cell.found.value for cell in filled.rows[0].cells)
     assert micro == pytest.approx((a + b + c) / 3) and macro == pytest.approx(((a + b) / 2 + c) / 2)
     assert all(cell.found.seeds == (2,) for cells in [row.cells for row in filled.rows] for cell in cells)

@@ -39,11 +39,7 @@ def run_table(name, data, out, models, only):
     tables = choose_rows(SCIMULT.table(name), QUICK, only)
     planned = plan_table(SCIMULT, tables, QUICK, models, data)
     progress = []
-    filled = score_table(
-        planned,
-        out,
-        progress=lambda s, t, r: progress.append((s.name, t.name, r is None)),
-    )
+    filled = score_table(planned, out, progress=lambda s, t, r: progress.append((s.name, t.name, r is None)))
     return filled, [each for each in progress if each[2]]
 
 
@@ -94,10 +90,7 @@ def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_m
     rows = tuple(ModelRow(name=name, model="vanilla", encoded_format=name) for name in ("", "search", "proximity"))
     table = PaperTable(name="4", title="Each other's vectors", rows=rows, groups=("coarse", "search"))
     models = {"vanilla": (str(tmp_path / "codes"),)}
-    filled = score_table(
-        plan_table(SCIMULT, table, QUICK, models, open_data),
-        tmp_path / "out",
-    )
+    filled = score_table(plan_table(SCIMULT, table, QUICK, models, open_data), tmp_path / "out")
     own, search, proximity = ([cell.found.value for cell in cells] for cells in [row.cells for row in filled.rows])
     assert search[0] != proximity[0], "coarse: the codes of search and of proximity"
     assert search[-1] == own[-1], "a search itself has its documents as they are"
@@ -147,11 +140,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
     ]
     gaps = [["", ""], ["", "not printed"], ["unreadable", ""]]
     assert [[cell.gap for cell in cells] for cells in [row.cells for row in filled.rows]] == gaps
-    assert filled.rows[1].cells[0].found is None and [row.models for row in filled.rows] == [
-        ("plain",),
-        (),
-        (),
-    ]
+    assert filled.rows[1].cells[0].found is None and [row.models for row in filled.rows] == [("plain",), (), ()]
     page = format_table(filled, "Table 1")
     head, _, *rows = (line for line in page.splitlines() if line.startswith("|"))
     printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *rows)]

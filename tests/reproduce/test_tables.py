@@ -56,15 +56,6 @@ def explained_columns(row):
     return {*row.scores, *row.unreadable, *row.not_printed} if row else set()
 
 
-@pytest.mark.parametrize(
-    ("paper", "typed", "name"),
-    [("multi2spe", "1(a)", "1a"), ("multi2spe", "1B", "1b"), ("scimult", "a4", "A4"), ("scimult", "99", "99")],
-)
-def test_a_table_as_typed(paper, typed, name):
-    assert reproductions[paper].resolve_table(typed) == name
-    assert name == "99" or reproductions[paper].table(name).name == name
-
-
 def test_what_the_data_of_a_group_are():
     indus, multi2spe = reproductions["indus"].suites["open"], reproductions["multi2spe"].suites["built"]
     assert describe_data(indus, "climate entities").endswith("; 1 task of open-nlu: open-climate")

@@ -1,6 +1,5 @@
 """Which stored results are of models that kept step 0."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -41,22 +40,6 @@ def test_stored_facts_say_it(results):
     names = ("kept", "marked", "learned", "mean-kept+learned", "bm25", "gone")
     stages = [find_untrained_stage(results, name) for name in names]
     assert stages == ["distil", "distil", "", "distil of kept", "", ""]
-
-
-def test_the_stored_results_of_the_repository():
-    """All others of its models learned, or were not trained here."""
-    found = {
-        (folder.name, name): stage
-        for folder in sorted(RESULTS.iterdir())
-        if (folder / "models.json").exists()
-        for names in json.loads((folder / "models.json").read_text()).values()
-        for name in names
-        if (stage := find_untrained_stage(folder, name))
-    }
-    assert found == {
-        ("multi2spe", "facets-all-fields-1783"): "citations",
-        ("prism", "single-75-0"): "formats",
-    }
 
 
 def test_a_table_marks_them():

@@ -118,10 +118,7 @@ def write_lines(path, rows):
 @pytest.fixture
 def triplets(tmp_path):
     write_lines(tmp_path / "papers.jsonl", [paper.to_json() for paper in PAPERS])
-    rows = [
-        {"query": "a", "positive": "ç", "negative": "b", "kind": "random"},
-        {"query": "b", "positive": "a"},
-    ]
+    rows = [{"query": "a", "positive": "ç", "negative": "b", "kind": "random"}, {"query": "b", "positive": "a"}]
     return write_lines(tmp_path / "train.jsonl", rows)
 
 

@@ -117,11 +117,7 @@ def expected(encoder, negatives, known=None, temperature=1.0):
 
 def test_known_positives_are_no_negatives(encoder):
     """STAR answers the first query too; CELL as a negative of others is the third query's positive."""
-    known = [
-        [True, True, False, False, False],
-        [False, True, False, False, False],
-        [False, False, True, True, True],
-    ]
+    known = [[True, True, False, False, False], [False, True, False, False, False], [False, False, True, True, True]]
     found = step(encoder, similarity="cosine", mask_known=True)
     assert found == pytest.approx(expected(encoder, [CELL, CELL], known), abs=1e-5)
     assert found < step(encoder, similarity="cosine")
@@ -159,11 +155,7 @@ def test_triplets_take_their_own_negatives(encoder):
     assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
     queries, near, far = (
         torch.from_numpy(encoder.encode(items, format="search", role=role))
-        for items, role in (
-            (["light wave", "planet galaxy"], "query"),
-            ([LIGHT, STAR], "paper"),
-            ([CELL] * 2, "paper"),
-        )
+        for items, role in ((["light wave", "planet galaxy"], "query"), ([LIGHT, STAR], "paper"), ([CELL] * 2, "paper"))
     )
     distances = (queries - near).norm(dim=1) - (queries - far).norm(dim=1) + 0.7
     encoder.model.train()
@@ -209,10 +201,7 @@ def test_labels_are_ranked_among_all_of_the_source(most, encoder):
     settings = {"temperature": 0.2, "similarity": "cosine"}
     papers, labels = (
         F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
-        for items, role in (
-            ([e.query for e in EXAMPLES], "query"),
-            ([LIGHT, CELL, STAR, MOON], "paper"),
-        )
+        for items, role in (([e.query for e in EXAMPLES], "query"), ([LIGHT, CELL, STAR, MOON], "paper"))
     )
     carried = torch.tensor([[1, 0, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
     expected = label_ranking(papers, labels, carried, temperature=0.2).item()
@@ -257,11 +246,7 @@ def with_answers(name):
 
 def test_sources_of_several_kinds_in_one_step_add_up(encoder):
     """Each loss is what it is alone, and the gradient is the sum of theirs: one pass changes nothing."""
-    tables = [
-        {"name": "triplet"},
-        {"name": "classification", "dropout": 0.0},
-        {"name": "regression", "dropout": 0.0},
-    ]
+    tables = [{"name": "triplet"}, {"name": "classification", "dropout": 0.0}, {"name": "regression", "dropout": 0.0}]
     batches = [
         batch_of(EXAMPLES[:2]),
         batch_of(with_answers("classification")),

@@ -98,21 +98,6 @@ def test_routes_are_kept_apart(tiny_model):
     assert all(".proximity." in name for name in touched)
 
 
-def test_a_step_of_the_fused_optimizer_is_the_plain_one(tiny_model):
-    """The fused one takes a gradient to have its parameter's layout; that of facet maps comes transposed."""
-    encoder = Encoder.start(tiny_model, method="facets", options={"start": "kept"}, device="cpu")
-    stepped = []
-    _, found = gradients(encoder, PassSettings(chunk_tokens=1000))
-    for fused in (True, False):
-        weights = {name: p.detach().clone() for name, p in encoder.model.named_parameters() if name in found}
-        for name, weight in weights.items():
-            weight.grad = found[name]
-        torch.optim.AdamW(list(weights.values()), lr=0.1, fused=fused).step()
-        stepped.append(weights)
-    for name, weight in stepped[0].items():
-        torch.testing.assert_close(weight, stepped[1][name], msg=name)
-
-
 BASE = {"vocabulary": 9, "heads": 12, "positions": 512}
 SMALL = TransformerConfig(**BASE, layers=6, hidden=384, intermediate=1536)
 LARGE = TransformerConfig(**BASE, layers=24, hidden=1020, intermediate=4096)

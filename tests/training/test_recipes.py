@@ -35,11 +35,7 @@ def test_the_settings_of_the_paper():
     assert [stage.method for stage in recipe.stages] == ["single", "attention-experts"]
     for stage in recipe.stages:
         assert (stage.batch_size, stage.epochs, stage.optimizer.lr) == (1536, 20, 3e-4)
-        assert (stage.schedule.warmup, stage.schedule.min_lr, stage.optimizer.max_grad_norm) == (
-            0.05,
-            1e-7,
-            2.0,
-        )
+        assert (stage.schedule.warmup, stage.schedule.min_lr, stage.optimizer.max_grad_norm) == (0.05, 1e-7, 2.0)
     assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
 
 
@@ -65,11 +61,7 @@ def test_the_settings_of_multi2spe(name, objective, warmup, clip):
     """2e-5 without decay, eps 1e-8, linear over 2 epochs of 32, half precision, 512 tokens, SciBERT."""
     recipe = read_recipe(RECIPES / f"{name}.toml")
     (stage,) = recipe.stages
-    assert (stage.batch_size * stage.gradient_accumulation, stage.epochs, stage.precision) == (
-        32,
-        2,
-        "float16",
-    )
+    assert (stage.batch_size * stage.gradient_accumulation, stage.epochs, stage.precision) == (32, 2, "float16")
     rate, optimizer = stage.schedule, stage.optimizer
     assert (optimizer.lr, optimizer.weight_decay, optimizer.eps) == (2e-5, 0.0, 1e-8)
     assert (rate.name, rate.warmup, optimizer.max_grad_norm) == ("linear", warmup, clip)
@@ -110,18 +102,9 @@ def test_the_settings_of_scirepeval(recipe, stages):
     assert [stage.method for stage in found.stages] == [*stages]
     for stage, wanted in zip(found.stages, stages.values(), strict=True):
         rate = stage.schedule
-        found_settings = {
-            "epochs": stage.epochs,
-            "lr": stage.optimizer.lr,
-            "name": rate.name,
-            "start": rate.start_lr,
-        }
+        found_settings = {"epochs": stage.epochs, "lr": stage.optimizer.lr, "name": rate.name, "start": rate.start_lr}
         assert found_settings | {"end": rate.end_step} == wanted
-        assert (stage.batch_size * stage.gradient_accumulation, stage.mixing, rate.warmup) == (
-            256,
-            "equal",
-            700,
-        )
+        assert (stage.batch_size * stage.gradient_accumulation, stage.mixing, rate.warmup) == (256, "equal", 700)
         assert (stage.optimizer.weight_decay, stage.optimizer.eps) == (0.0, 1e-8)
         assert stage.objective == {"name": "triplet", "margin": 1.0}
         assert {s.file.stem: stage.objective_of(s) for s in stage.sources} == {

@@ -178,17 +178,10 @@ def test_what_is_refused_before_the_first_step(change, message, folder):
 
 def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
     """prism's own weights lie beside the text; an adapter's do not."""
-    changes = [
-        "stages.words.method=prism",
-        'stages.words.options={text="trained"}',
-        "stages.words.train=method",
-    ]
+    changes = ["stages.words.method=prism", 'stages.words.options={text="trained"}', "stages.words.train=method"]
     with pytest.raises(InputError, match="which prism keeps as it is"):
         run_recipe(read_recipe(folder / "recipe.toml", changes), tmp_path / "prism", device="cpu")
-    others = (
-        ["stages.words.method=adapters", "stages.words.steps=1"],
-        [*changes[:2], "stages.words.steps=1"],
-    )
+    others = (["stages.words.method=adapters", "stages.words.steps=1"], [*changes[:2], "stages.words.steps=1"])
     for number, passed in enumerate(others):
         recipe = read_recipe(folder / "recipe.toml", passed)
         recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})

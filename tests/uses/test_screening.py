@@ -59,16 +59,6 @@ def test_the_likeliest_come_first_and_decisions_are_on_the_disk(tmp_path):
     assert {by_criteria.paper(row).id[:3] for row in by_criteria.rank()[:6]} == {"yes"}
 
 
-def test_criteria_are_one_more_record_to_encode_where_somebody_gave_them():
-    encoded = []
-    for criteria in ("", CRITERIA):
-        session = Screening(build_papers(), criteria=criteria, encode=lambda ps: encoded.append(ps) or np.eye(len(ps)))
-        session.decide("yes14", "include")
-        assert {session.paper(row).id[:3] for row in session.rank()[:5]} == {"yes"}
-    without, given = ([paper.title for paper in papers] for papers in encoded)
-    assert len(without) == 20 and "" not in without and given == [*without, CRITERIA]
-
-
 def test_killed_at_any_moment_only_the_last_decision_is_lost(tmp_path):
     table = tmp_path / "mine.csv"
     for number, decision in enumerate(("include", "exclude"), 1):

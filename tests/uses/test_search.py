@@ -51,18 +51,6 @@ def test_later_searches_use_one_int8_copy_and_find_the_same(tmp_path: Path, monk
     assert copied == [False] * 3 + [find_int8_product() is not None] * 2
 
 
-def test_filters(collection: StoredCollection) -> None:
-    def ids(**chosen: object) -> list[str]:
-        found = search(collection, ENCODER, "dna", 9, filter=Filter(**chosen), why=False)
-        return sorted(hit.id for hit in found[0].hits)
-
-    assert ids(year_from=2012, year_to=2013) == ["crispr", "editing"]
-    assert ids(venue="apj", year_to=1980) == ["rotation"]
-    assert ids(field="astronomy") == ["halo"]
-    assert ids(field="history") == []
-    assert ids(author="berg") == ["editing", "halo"] and ids(author="Ann Berg", year_to=2000) == ["halo"]
-
-
 def test_approximate_mode(tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     embed(PAPERS, ENCODER, tmp_path)

@@ -53,10 +53,7 @@ def test_tokens_against_the_ratio_of_sums_and_a_bootstrap():
 def test_a_record_keeps_what_another_command_measured(tmp_path):
     fast = compare_speed([1, 1], [4, 4], 3)
     add_findings(tmp_path, "I3", [fast], "python benchmarks/retrieval_time.py", "2026-01-01")
-    assert (read_record(tmp_path, "I3").verdict, read_record(tmp_path, "I3").lacking) == (
-        "not tested",
-        (SCORES,),
-    )
+    assert (read_record(tmp_path, "I3").verdict, read_record(tmp_path, "I3").lacking) == ("not tested", (SCORES,))
     found = decide_claim(claims["I3"], INDUS, OPEN, tmp_path)
     assert found.verdict == "not tested" and found.findings == (fast,) and found.date == "2026-01-01"
     assert FASTER not in found.lacking and len(found.lacking) == 4

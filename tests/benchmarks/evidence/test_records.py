@@ -160,23 +160,6 @@ def test_an_arm_that_forgets_is_no_test(folder, shift, run, reason):
     assert found.verdict == ("not tested" if reason else found.findings[0].verdict)
 
 
-def test_a_gain_in_one_type_of_task_does_not_pay_for_a_loss_in_another(folder):
-    search = next(task.name for task in OPEN.tasks if task.in_train and task.format == "search")
-    suite = GroupedSuite(suite=OPEN, groups=SUITE.groups | {"links": ("vis-citation", search)})
-    paper = replace(PAPER, models=PAPER.models | {"backbone": TableModel(title="Untouched", fixed=True)})
-    paper = replace(paper, suites={"open": suite})
-    base = np.linspace(0.2, 0.6, 50)
-    for task, shift in (("vis-citation", 0.3), (search, -0.1)):
-        result(folder, "untouched", task, base, suite)
-        for seed in range(3):
-            result(folder, f"a-{seed}", task, base + shift, suite)
-    names = {"a": tuple(f"a-{seed}" for seed in range(3)), "base": ["base"], "backbone": ["untouched"]}
-    write_models(folder, names)
-    write_runs(folder, "a", dev_whole=True)
-    found = decide_claim(claim(*require_all(contrast("a", "base"))), paper, suite, folder)
-    assert found.verdict == "not tested" and "its tests of search of the kinds" in found.findings[0].untested
-
-
 def test_what_contradicts_one_of_several_answers_has_a_wider_interval(folder):
     base = np.linspace(0, 0.8, 200)
     for seed, below in enumerate((0.03, 0.025, 0.02)):

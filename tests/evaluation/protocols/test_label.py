@@ -83,10 +83,7 @@ def test_blocks_do_not_change_a_number(tmp_path, monkeypatch):
         paper = np.array([float(x) for x in data.papers[i].split()])
         order = sorted(
             range(30),
-            key=lambda j: (
-                j not in data.matched[i],
-                -(np.array([float(x) for x in labels[j].name.split()]) @ paper),
-            ),
+            key=lambda j: (j not in data.matched[i], -(np.array([float(x) for x in labels[j].name.split()]) @ paper)),
         )
         assert value == pytest.approx(len(set(order[:5]) & set(gold[i])) / len(gold[i]))
 

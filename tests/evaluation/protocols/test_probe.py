@@ -48,9 +48,7 @@ def test_classes_as_scikit_learn_finds_them(tmp_path, intercept):
     names = [f"class {label}" for label in labels]
     outcome = ProbeProtocol(intercept=intercept).evaluate(labelled(vectors, names), build_system(tmp_path, 4), VIEW)
     search = GridSearchCV(
-        LinearSVC(fit_intercept=intercept, random_state=42, max_iter=100_000, tol=1e-8),
-        {"C": list(GRID)},
-        cv=3,
+        LinearSVC(fit_intercept=intercept, random_state=42, max_iter=100_000, tol=1e-8), {"C": list(GRID)}, cv=3
     )
     search.fit(vectors[:100], names[:100])
     want = f1_score(names[100:], search.predict(vectors[100:]), average="macro")

@@ -47,11 +47,7 @@ def words(number: int, topic: int) -> str:
 
 
 def paper(number: int, key: str = "doc_id", **more: Any) -> dict[str, Any]:
-    return {
-        key: str(number),
-        "title": words(number, number % 3),
-        "abstract": words(-number, number % 3),
-    } | more
+    return {key: str(number), "title": words(number, number % 3), "abstract": words(-number, number % 3)} | more
 
 
 def paired(number: int) -> list[int]:
@@ -123,10 +119,7 @@ def scidocs_clicks(folder: Any, data: SciDocsClicks) -> None:
     metadata(folder / data.folder / data.metadata, cited_by=[])
     for part in ("train", "val", "test"):
         table = "".join(f'{n},{(n + 3) % COUNT},"{",".join(map(str, paired(n)))}"\n' for n in range(20))
-        text(
-            folder / data.folder / f"recomm/{part}.csv",
-            f"pid,clicked_pid,similar_papers_avail_at_time\n{table}",
-        )
+        text(folder / data.folder / f"recomm/{part}.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{table}")
     text(folder / data.folder / "recomm/propensity_scores.json", '{"scores": [0.5, 0.3, 0.2, 0.1]}')
 
 
@@ -251,8 +244,5 @@ def test_a_task_is_scored_on_its_small_twin(name: str, tmp_path: Any, system: De
     assert tuple(outcome.item_scores) == protocol.metrics
     values = {metric: estimate(found) for metric, found in outcome.item_scores.items()}
     assert all(-1 <= value <= 1 for value in values.values())
-    if task.group not in (
-        "recommendation",
-        "matching",
-    ):  # clicks have no pattern; of ten places three are filled
+    if task.group not in ("recommendation", "matching"):  # clicks have no pattern; of ten places three are filled
         assert np.mean(list(values.values())) > 0.3, f"words of a topic are close: {values}"

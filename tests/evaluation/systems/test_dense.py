@@ -47,15 +47,6 @@ def queries(*items):
     return EncodingInput(items=items, format="proximity", role="query")
 
 
-def test_each_text_is_encoded_once_across_systems(tmp_path):
-    first, second = Counting(), Counting()
-    a = DenseSystem(first, tmp_path).encode(papers("1 2", "3 4", "1 2"))
-    b = DenseSystem(second, tmp_path).encode(papers("3 4", "5 6"))
-    np.testing.assert_array_equal(a, [[1, 2], [3, 4], [1, 2]])
-    np.testing.assert_array_equal(b, [[3, 4], [5, 6]])
-    assert first.encoded == ["1 2", "3 4"] and second.encoded == ["5 6"]
-
-
 def test_paths_do_not_share_vectors(tmp_path):
     encoder = Counting()
     system = DenseSystem(encoder, tmp_path)

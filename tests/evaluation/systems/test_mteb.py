@@ -66,11 +66,7 @@ def test_formats_that_are_stated_go_before(adapters):
 
 def test_similarities_by_hand(tiny_model):
     a, b = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0], [3.0, 4.0]])
-    by_hand = {
-        "dot": [[24, 25], [0, 0]],
-        "cosine": [[24 / 25, 1], [0, 0]],
-        "euclidean": [[-(2**0.5), 0], [-5, -5]],
-    }
+    by_hand = {"dot": [[24, 25], [0, 0]], "cosine": [[24 / 25, 1], [0, 0]], "euclidean": [[-(2**0.5), 0], [-5, -5]]}
     for distance, expected in by_hand.items():
         encoder = MtebEncoder(build_encoder(tiny_model, "single", distance=distance))
         assert np.allclose(encoder.similarity(a, b), expected, atol=1e-6)

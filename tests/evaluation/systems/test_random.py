@@ -2,17 +2,8 @@
 
 import pytest
 
-from sciprism import Paper
 from sciprism.errors import InputError
 from sciprism.evaluation.systems.loading import RandomEncoder
-
-
-def test_a_text_has_one_vector_wherever_it_stands():
-    paper = Paper(id="1", title="Dark", abstract="matter")
-    first, second, third = RandomEncoder().encode([paper, "other", "Dark matter"])
-    assert (first == third).all() and not (first == second).any()
-    assert (RandomEncoder().encode(["other"], format="search", role="query")[0] == second).all()
-    assert (RandomEncoder().encode([paper], fields=("title",)) != first).any()
 
 
 def test_the_numbers_stay_the_same_from_release_to_release():

@@ -59,16 +59,3 @@ def test_versions_of_a_paper_count_once(copies):
     rows, profiles = build_profiles([Reviewer(id="r", papers=(*copies, *others))])
     assert [paper.id for paper in rows] == ["a", "x", "y"] and list(map(len, profiles)) == [3]
     assert rows[0].year == max((paper.year for paper in copies if paper.year), default=None)
-
-
-def test_profiles_share_rows():
-    years = {"new": 2020, "old": 2010, "undated": None, "late": 2025}
-    papers = tuple(Paper(id=id, title=f"title {id}", year=year) for id, year in years.items())
-    people = [
-        Reviewer(id="ann", papers=(*papers, papers[0])),
-        Reviewer(id="none"),
-        Reviewer(id="bo", papers=papers[1:2]),
-    ]
-    rows, profiles = build_profiles(people)
-    assert [paper.id for paper in rows] == ["new", "old", "undated", "late"]
-    assert [profile.tolist() for profile in profiles] == [[0, 1, 2, 3], [], [1]]
