@@ -188,58 +188,7 @@ def test_the_tables_of_results_are_what_the_result_files_say():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make results"
 
 
-RUNS = """{"runs": [{"n": 1, "s": [3, 1, 2], "times": {"median": 1.395, "min": 1, "max": 12},
-  "a/b": {"value": -0.04, "low": -0.26}},
- {"n": 2, "s": [8], "times": {"median": 10.2, "min": 9, "max": 12}, "above": 0.5, "from": 0.1, "to": 0.9}]}"""
-
-
-@pytest.mark.parametrize(
-    ("cell", "written"),
-    [
-        ("{n=1/s:.1f} of {n=2/n:.0f}", "2.0 of 2"),  # the median
-        ("{n=1/times:.2f}", "1.40"),  # halves go up, whatever their binary form
-        ("{n=1/a~1b:+.1f} {n=1/a~1b:.1f} {n=1/a~1b/low:.1f}", "-0.0 0.0 -0.3"),
-        ("{n=1/times:.1s}", "1.4x (1.0 to 12.0)"),
-        ("{n=2:+.1i}", "+0.5 [+0.1, +0.9]"),
-        ("{n=1/times; n=2/times:.1x}", "1.4x to 10x"),
-        ("{n=2/ti*:.1x}", "10x"),
-        ("{n=2/n / n=1/n * 100:,.0f}, {n=1/n / n=2/n:.0%}", "200, 50%"),
-        ("{b.md#/=all/x:.1i}", "51.5 [50.9, 52.2]"),
-    ],
-)
-def test_a_cell_has_the_values_of_its_places(cell, written, tmp_path, monkeypatch):
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "a.json").write_text(RUNS)
-    (tmp_path / "results" / "b.md").write_text("|  | x |\n| --- | --: |\n| all | 51.47 \\[50.9, 52.2\\] |\n")
-    monkeypatch.setattr(make_results, "ROOT", tmp_path)
-    make_results.read_results.cache_clear()
-    assert make_results.fill_cell(cell, "a.json#/runs") == written
-    with pytest.raises(SystemExit, match=r"nothing at 'a\.json#/runs/n=3/n'"):
-        make_results.fill_cell("{n=3/n:.1f}", "a.json#/runs")
-    make_results.read_results.cache_clear()
-
-
-# ---- A reader of a command opens few files, and seldom one that was read before ----
-
-LANDMARKS = ROOT / "examples" / "landmarks"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Ten submissions, six reviewers with five papers each, a library, new papers, two labels, and a collection."""
-    folder = tmp_path_factory.mktemp("reading")
-    lines = (LANDMARKS / "landmarks.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "profiles").mkdir()
-    for name, chosen in {"submissions": lines[:10], "mine": lines[:10], "new": lines[10:20]}.items():
-        (folder / f"{name}.jsonl").write_text("".join(chosen))
-    for reviewer in range(6):
-        chosen = lines[10 + 5 * reviewer : 15 + 5 * reviewer]
-        (folder / "profiles" / f"reviewer{reviewer}.jsonl").write_text("".join(chosen))
-    (folder / "labels.csv").write_text("id,name\na,genetics\nb,geology\n")
-    return folder
-
-
-# ---- The notebooks run as they are, print what is stored in them, and hold nothing of this machine ----
+# ---- The notebooks run as they are, and print what is stored in them ----
 
 sys.path.insert(0, str(ROOT / "docs"))
 

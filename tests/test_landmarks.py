@@ -1,11 +1,9 @@
-"""The example collection: valid records, and BibTeX with the same content as its JSONL file."""
+"""The model that ships: questions find their landmark paper, and its card says what it learned from."""
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,31 +13,6 @@ from sciprism.evaluation.suites import suites
 from sciprism.papers import Label, Paper
 from sciprism.training.examples import Example
 from sciprism.training.recipe_file import read_recipe
-
-LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks"
-FIELDS = (
-    "physics",
-    "astronomy and space",
-    "Earth and climate",
-    "chemistry and materials",
-    "biology and genetics",
-    "medicine and public health",
-    "neuroscience and psychology",
-    "mathematics and statistics",
-    "computer science and AI",
-    "engineering",
-    "economics and social science",
-)
-
-
-def read_json_lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (LANDMARKS / name).read_text(encoding="utf-8").splitlines()]
-
-
-@pytest.fixture(scope="module")
-def papers() -> list[Paper]:
-    return [Paper.from_json(row) for row in read_json_lines("landmarks.jsonl")]
-
 
 # ---- The main job end to end with real weights: questions in words find their landmark paper ----
 

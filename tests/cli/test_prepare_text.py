@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from hashlib import sha256
 
 import pytest
 from tokenizers import Tokenizer
@@ -37,14 +36,6 @@ def prepare(monkeypatch, capsys, out, *words, vocabulary=300):
 
 def facts(out):
     return json.loads((out / "mixture.json").read_text())["sources"]
-
-
-def state(out):
-    return {
-        str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name != ".lock"
-    }
 
 
 def decoded(out, part="train"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from build_commands import list_writing_commands, sciprism
+from build_commands import sciprism
 from build_sources import write_recipe
 from open_sources import write_open_data
 from sciprism import Encoder
@@ -140,20 +140,3 @@ def test_the_hash_seed_changes_nothing(inputs: Path, tmp_path: Path, words: str)
     one, other = (run_seeded(inputs, tmp_path / "run", words, seed) for seed in (1, 2))
     assert one.keys() == other.keys()
     assert [name for name in one if one[name] != other[name]] == []
-
-
-UNTRIED = {
-    "data fetch": "fetches what others wrote",
-    "reproduce": "evaluates, trains and writes a table as other commands do",
-    "prepare patients": "reads data sets that are not here; its modules have such a test",
-    "prepare scirepeval": "the same",
-    "prepare scimult": "the same",
-    "prepare s2and-mini": "the same",
-}
-
-
-def test_every_command_that_writes_is_tried() -> None:
-    missing = {
-        name for name in list_writing_commands() if not any(f"{name} " in line for line in COMMANDS.splitlines())
-    }
-    assert missing == UNTRIED.keys()

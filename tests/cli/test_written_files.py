@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from build_commands import list_writing_commands, run
+from build_commands import run
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.encoders.encoder import Encoder
 from sciprism.papers import read_papers
@@ -51,23 +51,6 @@ OVER_INPUT = [
     "merge in/vecs -o in/vecs",
     "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
-NOTHING_ELSE = {
-    "data fetch": "leaves a data set that a person put into the folder as it is (tests/datasets/test_fetching.py)",
-    "screen simulate": "draws one named file",
-    "reproduce": "writes one named file, and results into its own folder",
-    "train": "refuses a folder that holds something and no run",
-    "evaluate": "writes files that are named by model and task, with a checksum, into the folder of results",
-    "results pack": "writes files that are named by suite into the named folder",
-    "match report": "refuses a folder that holds something",
-    "tag feedback": "writes a tagger as `tag train` does",
-    "prepare open": "reads data sets of SCIPRISM_DATA",
-    "prepare patients": "reads data sets of SCIPRISM_DATA",
-    "prepare scirepeval": "reads data sets of SCIPRISM_DATA",
-    "prepare scimult": "reads the published folder",
-    "prepare s2and-mini": "reads the published folder",
-    "prepare multi-scidocs": "writes multi-scidocs/ and multi-scidocs.json into the named folder",
-    "prepare lexical": "writes a model folder, which must be new",
-}
 
 
 @pytest.fixture
@@ -106,13 +89,3 @@ def test_what_is_read_stays(folder, monkeypatch, capsys, words: str) -> None:
     before = read_files(folder)
     status, _, err = run(monkeypatch, capsys, *words.split())
     assert status == 2 and read_files(folder) == before, err
-
-
-def test_every_command_that_writes_is_tried() -> None:
-    tried = [words for words, _ in TOGETHER] + OVER_INPUT
-    missing = {
-        name
-        for name in list_writing_commands()
-        if name not in NOTHING_ELSE and not any(words.startswith(f"{name} ") for words in tried)
-    }
-    assert not missing

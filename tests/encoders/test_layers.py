@@ -170,8 +170,6 @@ def test_every_pooling(pooling):
 
 # ---- The transformer's slots: each does what its formula says, and nothing when it says nothing ----
 
-SHAPE = {"vocabulary": 50, "hidden": 16, "layers": 2, "heads": 4, "intermediate": 24, "positions": 32}
-
 
 @pytest.mark.parametrize(
     ("dtype", "width", "capability", "takes"),

@@ -331,6 +331,3 @@ def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatc
     path = saved(run_state(backbone[:1], pretrained_model_cfg=old), "renamed.ckpt", beside=False)
     assert close(Encoder.load(path).encode(PAPERS), theirs)
     assert asked == [(old, False), (new, False)]
-
-
-# ---- from the hub ----

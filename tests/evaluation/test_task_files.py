@@ -13,7 +13,6 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import CustomCorpus, LabelledTable
 from sciprism.datasets.layouts.published import SciDocsPools
 from sciprism.errors import InputError
-from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.task_files import read_suite
@@ -114,15 +113,6 @@ def test_defaults_of_custom_probes_follow_from_the_metric(toml):
     assert isinstance(task.data.data, LabelledTable) and task.data.data.target == "number"
     (task,) = toml(probe.replace("kendall_tau", "f1_macro") + "folds = 5\ngrid = [1, 10]\n").tasks
     assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0))
-
-
-def test_nested_settings(toml):
-    few = "[[task.few_shot]]\nsize = 8\niterations = 4\n"
-    text = HEAD.replace("retrieve", "probe").replace("ndcg@10", "f1_macro") + 'data = "ozone/papers.csv"\n' + few
-    assert toml(text).tasks[0].protocol.few_shot[0].size == 8
-    match = HEAD.replace("retrieve", "match").replace("ndcg@10", "good p@5")
-    protocol = toml(match + 'data = "ozone"\nlevels = [["good", 2.5]]\n').tasks[0].protocol
-    assert protocol == MatchProtocol(metrics=("good p@5",), levels=(("good", 2.5),))
 
 
 def test_fine_tuning_settings_are_in_the_same_file(toml):
@@ -257,9 +247,3 @@ def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path
 def test_messages_of_shared_settings(toml, change, message):
     with pytest.raises(InputError, match=message):
         toml(SHARED.replace(*change, 1) if change[0] != "-" else SHARED.replace('0.1 -"', '0.1 x"'))
-
-
-def test_a_misspelt_nested_key_is_refused(toml):
-    head = HEAD.replace("retrieve", "pair").replace("ndcg@10", "pearson") + 'data = "ozone"\n'
-    with pytest.raises(InputError, match="tuning: unknown key 'epoch'; did you mean 'epochs'"):
-        toml(head + "tuning = { epoch = [3] }\n")

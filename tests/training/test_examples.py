@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
@@ -20,10 +19,6 @@ ROW = {
     "hard_negative_ctxs": [{"title": "sociology", "text": "", "passage_id": "l93"}],
 }
 
-word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1).filter(lambda s: "[SEP]" not in s)
-paper = st.builds(lambda n, t, a: Paper(id=n, title=t, abstract=a), word, word, word | st.just(""))
-label = st.builds(lambda n, t, d: Label(id=n, name=t, definition=d), word, word, word | st.just(""))
-
 
 def test_a_row_of_dpr():
     found = from_row(ROW, query="paper", candidate="label")
@@ -36,9 +31,6 @@ def test_a_row_of_dpr():
     assert (answered.positives, answered.answers) == ((), ("physics",))
     ordinary = ROW | {"hard_negative_ctxs": [], "negative_ctxs": [{"title": "botany"}]}
     assert from_row(ordinary, query="paper", candidate="label").negatives == (Label(id="", name="botany"),)
-
-
-answers = st.one_of(st.just(()), st.lists(word, max_size=3).map(tuple), st.tuples(st.floats(-9, 9)))
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -95,7 +87,6 @@ def test_errors_name_file_and_record(tmp_path):
 
 
 PAPER = Paper(id="p", title="Ice", abstract="Cold.")
-number = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53)
 
 
 @pytest.mark.parametrize(

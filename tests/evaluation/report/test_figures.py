@@ -61,29 +61,6 @@ def test_the_same_report_gives_the_same_bytes(lab, tmp_path):
     assert not [name for name, content in first.items() if re.search(rb"CreationDate|<dc:date>", content)]
 
 
-@pytest.mark.slow
-def test_what_lacks_is_said(lab, tmp_path):
-    _, notes = write_figures(fill(lab, ["A"]), tmp_path)
-    assert any("no papers per second" in note and "--costs FILE" in note for note in notes)
-    costs = [EncodingCost(system="A", label="A", cost=1.0), EncodingCost(system="gone", label="x", cost=1.0)]
-    _, notes = write_figures(fill(lab, ["A", "B"]), tmp_path, costs)
-    assert any("both known of 1 system(s)" in note for note in notes)
-    assert "gone: named in the table of costs, without results here" in notes
-    assert "B: not in the table of costs" in notes
-
-
-@pytest.mark.slow
-def test_numbers_without_interval_are_drawn_and_counted(lab, tmp_path):
-    fill(lab, ["A", "B"])
-    for path in lab.folder.rglob("*.parquet"):
-        path.unlink()
-    for path in lab.folder.rglob("*.csv*"):
-        path.unlink()
-    _, notes = write_figures(lab.report(), tmp_path)
-    assert any("numbers have no interval" in note for note in notes)
-    assert {row["low"] for row in rows(tmp_path, "own-task-types")} == {""}
-
-
 def test_no_figure_is_an_error(lab, tmp_path):
     lab.write("A", "one", {}, status="failed", reason="OSError: disk")
     with pytest.raises(InputError, match="no figure can be drawn: own: no task type has an average"):

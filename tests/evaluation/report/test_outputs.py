@@ -33,19 +33,6 @@ def report(lab):
     return lab.report({"own": declared})
 
 
-def table(report, title):
-    return next(block for block in build_tables(report) if block.title == title)
-
-
-def test_tables_hold_scores_times_100_with_intervals(report):
-    block = table(report, "own: fine")
-    assert block.heads == ("", "items", "B", NASTY)
-    assert block.rows == (
-        ("one map", "2", "87.00 [3.5, 99.9]", "62.50 [3.4, 98.8]"),
-        ("two map", "2", "failed", "37.50 [1.2, 96.6]"),
-    )
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.05, 0.06, 0.07, 0.3])
 def test_a_mark_and_its_interval_agree_in_every_output(lab, shift):
     """A star if and only if the printed interval excludes 0; a task, and the average of it alone, say the same."""
@@ -71,13 +58,6 @@ def test_a_mark_and_its_interval_agree_in_every_output(lab, shift):
         mark = parts[1] if name == "html" else parts[3]
         assert bool(mark) == (low > 0 or high < 0) == task["marked"]
         assert (mark.count("*") == 2) == task["marked_among_all"]
-
-
-def test_published_rows_stand_below_ours_where_they_compare(report):
-    """The average lacks a task, so the published one is over other tasks."""
-    block = table(report, "own: next to published numbers")
-    assert block.heads == ("", "one")
-    assert block.rows == (("B", "87.00"), (NASTY, "62.50"), ("SPECTER (published: table 2)", "50.25"))
 
 
 @pytest.mark.parametrize("name", outputs)

@@ -1,4 +1,4 @@
-"""The open suite: what it covers, what it costs, and that no test paper trains."""
+"""The open suite: its averages, and that no test paper trains."""
 
 import os
 
@@ -15,7 +15,6 @@ from sciprism.formats import FORMATS
 OPEN = suites["open"]
 COUNTED = OPEN.tasks_of("all")
 VARIANTS = [task.name for task in OPEN.tasks if task not in COUNTED]
-"""Words from which a text costs as much as a title with its abstract."""
 
 
 def kinds(tasks):
