@@ -133,7 +133,7 @@ class _EmbeddingRun:
         self._folder, self._stored = collection.folder, collection
         self._encoder, self._rules = encoder, rules
         self._progress = progress
-        self._known = KnownPapers(collection)
+        self._known = KnownPapers(StoredCollection(collection.folder, collection.manifest))  # whose caches go then
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)

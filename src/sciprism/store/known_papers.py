@@ -81,17 +81,13 @@ class KnownPapers:
     def __init__(self, stored: StoredCollection) -> None:
         self._recent: dict[int, int] = {}  # id hash -> position in the entries of new papers
         self._recent_entries: NDArray[np.void] = np.zeros(RECENT, _ENTRY)
-        self._ids: NDArray[np.uint64] = stored.column("id_hash")
-        self._entries: NDArray[np.void] = np.zeros(len(self._ids), _ENTRY)
+        rows = stored.live
+        self._ids: NDArray[np.uint64] = stored.column("id_hash")[rows]
+        self._entries: NDArray[np.void] = np.zeros(len(rows), _ENTRY)
         for name in ("text", "record"):
-            self._entries[name] = stored.column(f"{name}_hash") & _LOW_BITS
-        self._entries["row"] = np.arange(len(self._ids))
-        self._entries["missing"] = stored.column("missing_abstract")
-        repeated = stored.repeated_rows
-        self._ids, self._entries = np.delete(self._ids, repeated), np.delete(self._entries, repeated)
+            self._entries[name] = stored.column(f"{name}_hash")[rows] & _LOW_BITS
+        self._entries["row"], self._entries["missing"] = rows, stored.column("missing_abstract")[rows]
         self._sort()
-        lasting = ~np.isin(self._entries["row"], stored.deleted_rows)
-        self._ids, self._entries = self._ids[lasting], self._entries[lasting]
 
     def find_unseen(self, ids: NDArray[np.uint64], *, others: bool = False) -> NDArray[np.int64]:
         """Return the rows of stored papers that the input lacks, ascending; with these hashes of ids, or others."""
@@ -144,8 +140,5 @@ class KnownPapers:
         self._sort()
 
     def _sort(self) -> None:
-        order = np.argsort(self._ids, kind="stable")
-        ids, entries = self._ids[order], self._entries[order]
-        last = np.ones(len(ids), bool)  # keep the newest of several rows of one paper
-        last[:-1] = ids[1:] != ids[:-1]
-        self._ids, self._entries = ids[last], entries[last]
+        order = np.argsort(self._ids)
+        self._ids, self._entries = self._ids[order], self._entries[order]

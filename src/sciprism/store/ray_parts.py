@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import platform
 import re
 import signal
@@ -12,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,7 +153,7 @@ def _embed_on_node(job: RayJob, part: InputPart | None, made_by: tuple[str, str]
         os.chdir(job.where)
         if not job.folder.is_dir():
             raise InputError(f"it cannot see {job.folder}, as the first machine does; name a folder on a shared disk")
-        encoder = _load(job, made_by[1])
+        encoder = _load(job.load, made_by[1], job.cores)
         found = encoder.fingerprint, str(encoder.options.get("precision", "float32"))
         layout = job.choose_layout(encoder)
         group_by_space(encoder, layout.formats or ())
@@ -169,20 +169,14 @@ def _embed_on_node(job: RayJob, part: InputPart | None, made_by: tuple[str, str]
     return found
 
 
-_encoders: dict[bytes, Encoder] = {}  # of this worker process, which runs several parts
-
-
-def _load(job: RayJob, precision: str) -> Encoder:
+@lru_cache(1)  # in a worker process, which runs several parts
+def _load(load: Callable[[str], Encoder], precision: str, cores: int) -> Encoder:
     import ray
     import torch
 
-    key = pickle.dumps((job.load, precision))
-    if key not in _encoders:
-        torch.set_num_threads(job.cores)
-        DEVICE.set("cuda" if ray.get_gpu_ids() else "cpu")
-        _encoders.clear()
-        _encoders[key] = job.load(precision)
-    return _encoders[key]
+    torch.set_num_threads(cores)
+    DEVICE.set("cuda" if ray.get_gpu_ids() else "cpu")
+    return load(precision)
 
 
 def _last_line(error: Exception) -> str:
