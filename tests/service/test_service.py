@@ -31,7 +31,7 @@ from sciprism.service.observation import JsonLines
 from sciprism.service.responses import Refusal, UnknownNameError
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServedCollections, ServiceState
-from sciprism.service.workspace import Workspace
+from sciprism.service.workspace import Background, Workspace
 from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
 
@@ -324,7 +324,7 @@ def test_an_upload_without_papers_says_so(work_client):
 
 
 def test_simultaneous_uploads_stay_within_the_quota(tmp_path):
-    workspace = Workspace(tmp_path, quota=0.03, expiry=3)
+    workspace = Workspace(tmp_path, Background(), quota=0.03, expiry=3)
 
     def create(number):
         try:
@@ -340,7 +340,7 @@ def test_simultaneous_uploads_stay_within_the_quota(tmp_path):
 
 
 def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path, quota=1, expiry=3)
+    workspace = Workspace(tmp_path, Background(), quota=1, expiry=3)
     item, other = (workspace.create("ada", "notes", name, {"a.txt": b"a"}) for name in ("old", "new"))
     for name in (".draft-notes-1", ".draft-notes-2"):
         (tmp_path / "owner-ada" / name).mkdir()

@@ -65,15 +65,15 @@ class _Job:
 
 
 class Turns:
-    """Calls of each client that may run at once."""
+    """Calls of each client, or of other names, that may run at once."""
 
     def __init__(self, share: int) -> None:
         self._share = share
         self._of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    def take(self) -> asyncio.Semaphore:
-        """Return what lets the calls of the client pass whose request is answered; enter it at once."""
-        return self._of.setdefault(CLIENT.get(), asyncio.Semaphore(self._share))
+    def take(self, name: str) -> asyncio.Semaphore:
+        """Return what lets the calls of a name pass; enter it at once."""
+        return self._of.setdefault(name, asyncio.Semaphore(self._share))
 
 
 class TokenBatcher:
@@ -118,7 +118,7 @@ class TokenBatcher:
             read = list[tuple[list[int], bool]]()
             for start in range(0, count, PART):
                 part = texts[start : start + PART]
-                async with self._turns.take():
+                async with self._turns.take(client):
                     read += await loop.run_in_executor(self._tokenize, self.encoder.read_tokens, part)
             sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
@@ -269,7 +269,7 @@ class CallGroups(Generic[Given, Result]):
     def __init__(self, size: int) -> None:
         self._size = size
         self._open: dict[str, _Group[Given]] = {}  # those that have not begun
-        self._running: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running = Turns(1)
 
     async def run(
         self, key: str, items: Sequence[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
@@ -296,7 +296,7 @@ class CallGroups(Generic[Given, Result]):
     async def _work(
         self, key: str, group: _Group[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
     ) -> list[Result]:
-        async with self._running.setdefault(key, asyncio.Lock()):
+        async with self._running.take(key):
             self._close(key, group)
             return await work(group.items)
 

@@ -219,7 +219,7 @@ def suggest(state: ServiceState, item: WorkspaceItem) -> None:
         labels = vectors.encode(vocabulary.labels, "label", progress)
         tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
     else:
-        tagger, notes = state.find_tagger(body.tagger).tagger, []
+        tagger, notes = state.taggers.choose(body.tagger).tagger, []
     blocks = vectors.iterate_collection(stored, rows)
     choice = TagChoice(limit=body.k, threshold=body.threshold)
     suggested = (tags for papers, values in blocks for tags in tagger.suggest(papers, values, choice))
@@ -247,7 +247,7 @@ OpenedReview = Annotated[TagReview, Depends(_open_review)]
 def list_tag_reviews(request: Request, library: Library, name: str) -> Response:
     """List the tag reviews of a collection, and offer a new one."""
     state: ServiceState = request.app.state.service
-    facts: dict[str, Any] = {"taggers": [tagger.name for tagger in state.taggers], "suffixes": SUFFIXES}
+    facts: dict[str, Any] = {"taggers": [*state.taggers], "suffixes": SUFFIXES}
     return render(request, "tags.html", **library, **facts, items=describe_items(request, TAGGING, name))
 
 
@@ -267,7 +267,7 @@ def start_tag_review(request: Request, body: TagReviewRequest) -> Response:
         files[VOCABULARY + suffix] = body.vocabulary.content
         title = title or body.vocabulary.name
     else:
-        title = title or state.find_tagger(body.tagger).name
+        title = title or state.taggers.choose(body.tagger).name
     request_facts = body.model_dump(mode="json", exclude={"vocabulary"}) | {"collection": served.name}
     review = {"collection": served.name, "owner": owner, "request": request_facts}
     item = start_work(request, TAGGING, title, files | {REVIEW: dumps(review).encode()})

@@ -281,7 +281,7 @@ async def paper_page(request: Request, library: Library, name: str, id: str) -> 
 def _suggest(state: ServiceState, paper: Paper, encoder: Encoder) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the tags of a paper in each vocabulary that is served."""
     tagged = []
-    for tagger in state.taggers:
+    for tagger in state.taggers.values():
         model = encoder if tagger.fingerprint == encoder.fingerprint else state.share_model(tagger.fingerprint)
         (suggested,) = tagger.suggest([paper], model, TagChoice())["papers"]
         tagged.append((tagger.name, suggested["tags"]))

@@ -282,7 +282,7 @@ async def tag(request: Request, body: TagRequest) -> Response:
     """Suggest labels of a vocabulary for papers, each with a probability and a reason."""
     state = request.app.state.service
     state.check_ready()
-    tagger: ServedTagger = state.find_tagger(body.tagger)
+    tagger: ServedTagger = state.taggers.choose(body.tagger)
     options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
     choice, encoder = TagChoice(excluded=body.exclude, **options), state.share_model(tagger.fingerprint)
     if any(isinstance(paper, str) for paper in body.papers):

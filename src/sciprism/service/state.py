@@ -16,14 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers import read_papers
-from sciprism.registry import rank_similar
+from sciprism.registry import most_similar
 from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher, Turns
-from sciprism.service.limits import Gatekeeper
+from sciprism.service.limits import CLIENT, Gatekeeper
 from sciprism.service.observation import Metrics
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal, UnknownNameError
@@ -35,6 +35,7 @@ from sciprism.uses.collection import load_encoder
 from sciprism.uses.search import QUERY_BATCH, Ranking
 
 log = logging.getLogger("sciprism.service")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 THREADS, SHARE = 8, 2  # uses that run at once, of all and of each client; their encoding shares the batches
 DEMO_PAPERS = "landmarks.jsonl"
@@ -85,26 +86,34 @@ class ServedCollection:
         return (state.st_ino, state.st_mtime_ns, state.st_size)
 
 
-class ServedCollections(dict[str, ServedCollection]):
+class Served(dict[str, Item]):
+    """Things of a kind that are served, by their name."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def __missing__(self, name: str) -> NoReturn:
+        near = ", ".join(most_similar(name, list(self)))
+        raise UnknownNameError(f"no {self._kind} {name!r} is served; the nearest: {near or 'none'}")
+
+    def choose(self, name: str) -> Item:
+        """Return the thing of a name; "" is the only one. Raises UnknownNameError for an unknown name."""
+        if not name and len(self) > 1:
+            raise UnknownNameError(f"name one of the {self._kind}s: {', '.join(self)}")
+        return self[name or next(iter(self), "")]
+
+
+class ServedCollections(Served[ServedCollection]):
     """Collections by name, which is that of the folder."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        super().__init__()
+        super().__init__("collection")
         for folder in folders:
             name = folder.resolve().name
             if name in self:
                 raise InputError(f"{folder} and {self[name].folder} have one name; rename one of the folders")
             self[name] = ServedCollection(name, folder)
-
-    def __missing__(self, name: str) -> ServedCollection:
-        near = ", ".join(list(self)[place] for _, place in rank_similar(name, list(self), 3))
-        raise UnknownNameError(f"no collection {name!r} is served; the nearest: {near or 'none'}")
-
-    def choose(self, name: str) -> ServedCollection:
-        """Return the collection of a name; "" is the only one. Raises UnknownNameError for an unknown name."""
-        if not name and len(self) > 1:
-            raise UnknownNameError(f"name one of the collections: {', '.join(self)}")
-        return self[name or next(iter(self), "")]
 
 
 def load_encoders(collections: ServedCollections, model: str = "") -> dict[str, Encoder]:
@@ -151,13 +160,14 @@ class ServiceState:
         self.settings, self.collections, self.model = settings, collections, model
         self.gatekeeper, self.metrics = Gatekeeper(settings.token_file), Metrics()
         self.batchers: dict[str, TokenBatcher] = {}
-        self.taggers: list[ServedTagger] = []
+        self.taggers = Served[ServedTagger]("tagger")
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.background = Background()
         place = settings.workspace
-        self.workspace = Workspace(place, quota=settings.quota, expiry=settings.expiry) if place else None
+        limits = {"quota": settings.quota, "expiry": settings.expiry}
+        self.workspace = Workspace(place, self.background, **limits) if place else None
         self._temporary = TemporaryDirectory(prefix="sciprism-")  # of maps, where there is no workspace
         self.maps = (place or Path(self._temporary.name)) / "maps"
         self._threads = ThreadPoolExecutor(THREADS, "use")
@@ -170,7 +180,8 @@ class ServiceState:
         try:
             encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
             first = next(iter(encoders.values()))
-            self.taggers = [await asyncio.to_thread(ServedTagger, path, first) for path in self.settings.tagger]
+            for path in self.settings.tagger:
+                self.taggers[path.stem] = await asyncio.to_thread(ServedTagger, path, first)
         except Exception as error:  # noqa: BLE001 (the server stops and shows it)
             self.failure = error
             self.stop()
@@ -202,14 +213,6 @@ class ServiceState:
             raise InputError("this collection was embedded with a model that is not served; serve it with --model")
         return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
 
-    def find_tagger(self, name: str) -> ServedTagger:
-        """Return a tagger by its name; "" is the only one. Raises UnknownNameError."""
-        taggers = {tagger.name: tagger for tagger in self.taggers}
-        name = name or (next(iter(taggers)) if len(taggers) == 1 else "")
-        if name not in taggers:
-            raise UnknownNameError(f"no tagger {name!r} is served; there is {', '.join(taggers) or 'none (--tagger)'}")
-        return taggers[name]
-
     def check_ready(self) -> None:
         """Raise Refusal while the models are loaded."""
         if not self.batchers:
@@ -222,7 +225,7 @@ class ServiceState:
         """
         context, given_up = copy_context(), Event()
         context.run(GIVEN_UP.set, given_up)
-        async with self._turns.take():
+        async with self._turns.take(CLIENT.get()):
             try:
                 return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work, *args)
             finally:

@@ -71,17 +71,11 @@ def find_item(request: Request, id: str, kind: str, collection: str = "") -> Wor
     return item
 
 
-def describe_item(request: Request, item: WorkspaceItem) -> dict[str, Any]:
-    """Return an item with its state, and when it expires."""
-    described: dict[str, Any] = request.app.state.service.background.describe(item)
-    return described | {"expires": find_workspace(request)[0].expires(item)}
-
-
 def describe_items(request: Request, kind: str, collection: str = "") -> list[dict[str, Any]]:
-    """Return the items of the caller, as `find_item`, the newest first, each as `describe_item`."""
+    """Return the items of the caller, as `find_item`, the newest first, each with its state."""
     workspace, owner = find_workspace(request)
     return [
-        describe_item(request, item)
+        workspace.describe(item)
         for item in workspace.list_items(owner, kind)
         if read_document(item.folder / REVIEW).get("collection", "") == collection
     ]
@@ -109,9 +103,9 @@ async def upload(
     if not content.strip():
         raise InputError("the file is empty; send it as the body of the request")
     SealedFile(Path(filename)).check(content)
-    state: ServiceState = request.app.state.service
+    (workspace, _), state = find_workspace(request), request.app.state.service
     item = await state.run(start_work, request, UPLOAD, name or filename, {f"papers{suffix}": content})
-    return json_response({"schema": "sciprism.upload/1", **describe_item(request, item)}, status=202)
+    return json_response({"schema": "sciprism.upload/1", **workspace.describe(item)}, status=202)
 
 
 @router.get("")
@@ -124,7 +118,7 @@ def list_uploads(request: Request) -> dict[str, Any]:
 def get_upload(request: Request, id: str) -> dict[str, Any]:
     """Say how far an upload is, and what was skipped of it."""
     workspace, owner = find_workspace(request)
-    return {"schema": "sciprism.upload/1", **describe_item(request, workspace.find(owner, id))}
+    return {"schema": "sciprism.upload/1", **workspace.describe(workspace.find(owner, id))}
 
 
 @router.delete("/{id}", status_code=204)

@@ -60,8 +60,8 @@ class WorkspaceItem:
 class Workspace:
     """A folder of items by owner; an item that was not used for some days is deleted. quota: MB of each owner."""
 
-    def __init__(self, folder: Path, *, quota: float, expiry: float) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, background: Background, *, quota: float, expiry: float) -> None:
+        self.folder, self._background = folder, background
         self._quota, self._expiry, self._creating = quota, expiry, Lock()
         self._began = time.time()  # one service at a time uses the folder: older drafts are those of a killed one
 
@@ -104,10 +104,10 @@ class Workspace:
         """Delete an item."""
         _remove(self.find(owner, id).folder)
 
-    def expires(self, item: WorkspaceItem) -> str:
-        """Return when an item is deleted unless it is used."""
-        used = _time_of(item.folder / RECORD)
-        return datetime.fromtimestamp(used + self._expiry * DAY, UTC).isoformat(timespec="seconds")
+    def describe(self, item: WorkspaceItem) -> dict[str, Any]:
+        """Return what `Background.describe` says of an item, and when it is deleted unless it is used."""
+        expires = datetime.fromtimestamp(_time_of(item.folder / RECORD) + self._expiry * DAY, UTC)
+        return self._background.describe(item) | {"expires": expires.isoformat(timespec="seconds")}
 
     def count_bytes(self, owner: str) -> int:
         """Return the bytes that all files and folders of an owner take, each at least a block."""
