@@ -275,13 +275,7 @@ def start_tag_review(request: Request, body: TagReviewRequest) -> Response:
 
 
 @router.get("/library/{name}/tags/{id}")
-def show_paper(
-    request: Request,
-    library: Library,
-    review: OpenedReview,
-    id: str,
-    paper: RecordId = "",
-) -> Response:
+def show_paper(request: Request, library: Library, review: OpenedReview, id: str, paper: RecordId = "") -> Response:
     """Show a paper with its suggested tags, the next one to decide by default."""
     stored: StoredCollection = library["stored"]
     with _reviewing:

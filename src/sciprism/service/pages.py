@@ -220,10 +220,7 @@ Asked = Annotated[Question, Depends()]
 
 @router.get("/library/{name}")
 async def search_page(
-    request: Request,
-    library: Library,
-    asked: Asked,
-    page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
+    request: Request, library: Library, asked: Asked, page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1
 ) -> Response:
     """Show the search of a collection and what a query finds."""
     facts = {name: getattr(asked, name) for name in ("q", "mode", "filters", "stated")}

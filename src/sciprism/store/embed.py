@@ -23,13 +23,7 @@ from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
 from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
-from sciprism.store.known_papers import (
-    KnownPapers,
-    PaperStatus,
-    explain_clash,
-    hash_paper,
-    quote_title,
-)
+from sciprism.store.known_papers import KnownPapers, PaperStatus, explain_clash, hash_paper, quote_title
 from sciprism.store.manifest import InputRecord
 from sciprism.store.shard_files import hash64
 from sciprism.store.writing import BATCH, PendingRow, ShardWriter, mark_deleted, remove_former
@@ -106,8 +100,8 @@ def embed(
     check_folder(folder)
     group_by_space(encoder, layout.formats or ())  # refuses unknown formats before the folder is made
     with lock_folder(folder):
-        rules = _Rules(skip_bad, replace, prune, corrections)
-        run = _EmbeddingRun(open_or_create(folder, encoder, layout), encoder, rules, progress)
+        run = _EmbeddingRun(open_or_create(folder, encoder, layout), encoder, progress)
+        run.skip_bad, run.replace, run.prune, run.corrections = skip_bad, replace, prune, corrections
         rest = iter(papers)
         while batch := list(islice(rest, BATCH)):
             run.add(batch)
@@ -115,24 +109,15 @@ def embed(
         return run.finish()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """The rules of `embed`: for papers that cannot be used, and for papers whose id is stored already."""
-
-    skip_bad: bool
-    replace: bool
-    prune: bool
-    corrections: bool
-
-
 class _EmbeddingRun:
-    """One pass over an input: classifies papers, and writes those to be stored in shards."""
+    """One pass over an input, by the rules of `embed`: classifies papers, and writes those to be stored in shards."""
 
-    def __init__(self, collection: StoredCollection, encoder: Encoder, rules: _Rules, progress: Progress) -> None:
+    skip_bad = replace = prune = corrections = False
+
+    def __init__(self, collection: StoredCollection, encoder: Encoder, progress: Progress) -> None:
         self.report = EmbedReport()
         self._folder, self._stored = collection.folder, collection
-        self._encoder, self._rules = encoder, rules
-        self._progress = progress
+        self._encoder, self._progress = encoder, progress
         self._known = KnownPapers(StoredCollection(collection.folder, collection.manifest))  # whose caches go then
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._deleted = array("Q")  # hashes of ids that the input deletes
@@ -174,7 +159,7 @@ class _EmbeddingRun:
         stored = StoredCollection(self._folder, before)
         deleted = self._known.find_unseen(np.array(self._deleted, np.uint64))
         gone = np.empty(0, np.int64)
-        if self._rules.prune:
+        if self.prune:
             gone = np.setdiff1d(self._known.find_unseen(np.array([*self._kept], np.uint64), others=True), deleted)
         if len(gone) and not report.unchanged + report.changed + report.updated:
             raise InputError(
@@ -197,7 +182,7 @@ class _EmbeddingRun:
         return report
 
     def _delete(self, deletion: Deletion) -> None:
-        if not self._rules.corrections:
+        if not self.corrections:
             raise InputError(f"{_locate(deletion)}: --corrections applies deletions, and later records of a paper")
         id = hash64(deletion.id, "surrogatepass")
         if self._known.is_seen(id):
@@ -230,13 +215,13 @@ class _EmbeddingRun:
     def _may_replace(self, paper: Paper, status: PaperStatus) -> bool:
         """Return whether a record is of the same paper as the known one of its id; else it is bad."""
         of_this_input = status.kind in ("duplicate", "conflict")
-        if self._rules.corrections and not of_this_input:
+        if self.corrections and not of_this_input:
             return True
         known_paper = self._known_paper(status.row)
         same = is_same_paper(identify(known_paper), identify(paper))
         if same and status.kind != "conflict":
             return True
-        if self._rules.replace and not of_this_input:
+        if self.replace and not of_this_input:
             self.report.replaced += 1
             return True
         self._bad(paper, explain_clash(paper, known_paper, same=same, of_this_input=of_this_input))
@@ -249,7 +234,7 @@ class _EmbeddingRun:
         """
         known_paper = self._known_paper(status.row)
         places = paper.place, known_paper.place
-        if self._rules.replace or self._rules.corrections or not (places[0] and places[1]):
+        if self.replace or self.corrections or not (places[0] and places[1]):
             return paper
         if places[0].file == places[1].file and not places[1].others:
             return paper
@@ -280,7 +265,7 @@ class _EmbeddingRun:
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"
         message = f"{where}: paper {paper.id!r}, {quote_title(paper)}: {reason}"
-        if not self._rules.skip_bad:
+        if not self.skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
         with suppress(UnicodeEncodeError):  # an id that no stored paper has

@@ -231,10 +231,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _settle(
-    joined: StoredCollection,
-    ends: Rows,
-    load: Callable[[StoredCollection], Encoder],
-    skip_bad: bool,
+    joined: StoredCollection, ends: Rows, load: Callable[[StoredCollection], Encoder], skip_bad: bool
 ) -> tuple[Manifest, int, list[str]]:
     """Treat what several parts have: each paper is there once, as one process stores it.
 

@@ -319,9 +319,7 @@ MAX_ARTICLE_BYTES = 1 << 28  # of an article in an archive
 
 # an article, or an archive
 @register_reader(
-    "jats",
-    (".xml", ".nxml", ".tar", ".tgz"),
-    lambda head: _START.search(head) is not None or head[257:262] == "ustar",
+    "jats", (".xml", ".nxml", ".tar", ".tgz"), lambda head: _START.search(head) is not None or head[257:262] == "ustar"
 )
 def read_jats(file: DocumentFile) -> Iterator[Document]:
     """Yield title, abstract and body of each article of a file, or of every XML file of an archive.
