@@ -350,12 +350,8 @@ def _answer(
 
 def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
     wanted, places = np.unique(rows, return_inverse=True)
-    titles = np.full(len(wanted), "", object)
-    first = 0
-    for (column,) in collection.columns("title"):
-        begin, end = np.searchsorted(wanted, [first, first + len(column)])
-        titles[begin:end] = [_fold(column[row - first]) for row in wanted[begin:end]]
-        first += len(column)
+    papers = collection.papers(wanted[wanted >= 0])
+    titles = np.array([""] * int((wanted < 0).sum()) + [_fold(paper.title) for paper in papers], object)
     titles_of_rows: NDArray[np.object_] = titles[places].reshape(rows.shape)
     return titles_of_rows
 

@@ -79,14 +79,6 @@ def describe_paper(paper: Paper) -> dict[str, Any]:
     return details | {"doi": find_doi(paper), "url": find_url(paper), "paper": paper}
 
 
-def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
-    """Return the papers of each ranking of rows (m, k), -1 for none; each distinct row is read once."""
-    distinct, positions = np.unique(rows, return_inverse=True)
-    read = iter(collection.papers(distinct[distinct >= 0]))
-    papers = [None if row < 0 else next(read) for row in distinct]
-    return [[paper for i in line if (paper := papers[i])] for line in positions.reshape(rows.shape)]
-
-
 def build_rankings(
     queries: Sequence[str],
     papers: Sequence[Sequence[Paper]],
@@ -120,23 +112,21 @@ def _find_nearest_sentences(
     encoder: Encoder, space: SpaceRecord, distance: Distance, query_vectors: Floats, papers: Sequence[Sequence[Paper]]
 ) -> list[list[str]]:
     """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none."""
-    by_id = {paper.id: paper for ranked in papers for paper in ranked}
-    split = {id: split_sentences(paper.abstract)[:MAX_SENTENCES] for id, paper in by_id.items()}
+    split = {p.id: split_sentences(p.abstract)[:MAX_SENTENCES] for ranked in papers for p in ranked}
     sentences = list(chain.from_iterable(split.values()))
-    nearest: dict[tuple[int, str], str] = {}
-    if sentences:
-        vectors = encoder.encode(sentences, format=cast("Format", space.formats[0]), role="paper")
-        starts = dict(zip(split, accumulate(map(len, split.values()), initial=0), strict=False))
-        asking: dict[str, list[int]] = {}
-        for row, ranked in enumerate(papers):
-            for paper in ranked:
-                asking.setdefault(paper.id, []).append(row)
-        for id, rows in asking.items():
-            if here := split[id]:
-                matrix = Matrix(vectors[starts[id] : starts[id] + len(here)])
-                best = topk(query_vectors[rows], [matrix], 1, distance=distance)[1][:, 0].tolist()
-                nearest |= {(row, id): here[place] for row, place in zip(rows, best, strict=True)}
-    return [[nearest.get((row, paper.id), "") for paper in ranked] for row, ranked in enumerate(papers)]
+    if not sentences:
+        return [["" for _ in ranked] for ranked in papers]
+    vectors = encoder.encode(sentences, format=cast("Format", space.formats[0]), role="paper")
+    ends = accumulate(map(len, split.values()))
+    matrices = {id: Matrix(part) for id, part in zip(split, np.split(vectors, list(ends)), strict=False)}
+
+    def find(row: int, id: str) -> str:
+        if not split[id]:
+            return ""
+        _, best = topk(query_vectors[[row]], [matrices[id]], 1, distance=distance)
+        return split[id][best[0, 0]]
+
+    return [[find(row, paper.id) for paper in ranked] for row, ranked in enumerate(papers)]
 
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
@@ -455,6 +445,8 @@ def _rank(
 ) -> list[Ranking]:
     """Return the rankings of scores and rows (m, k), with reasons where there is an encoder."""
     scores, rows = best
-    manifest, papers = collection.manifest, read_papers(collection, rows)
+    distinct = np.unique(rows[rows >= 0])  # each is read once
+    read = dict(zip(distinct.tolist(), collection.papers(distinct), strict=True))
+    manifest, papers = collection.manifest, [[read[row] for row in line if row >= 0] for line in rows.tolist()]
     made_by: dict[str, Any] = {"space": manifest.spaces[space], "distance": manifest.encoder.distance}
     return build_rankings(queries, papers, scores, encoder=encoder, vectors=vectors, **made_by)

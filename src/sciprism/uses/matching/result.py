@@ -109,10 +109,8 @@ class Matching:
 
     def loads(self) -> dict[str, int]:
         """Return reviewer -> the number of submissions, 0 for those without one."""
-        loads = dict.fromkeys(self.reviewers, 0)
-        for pair in self.pairs:
-            loads[pair.reviewer] += 1
-        return loads
+        loads = Counter(pair.reviewer for pair in self.pairs)
+        return {reviewer: loads[reviewer] for reviewer in self.reviewers}
 
     def worst(self, count: int = WORST) -> list[tuple[str, float, list[AssignedPair]]]:
         """Return the submissions with the lowest mean value: id, mean, pairs."""

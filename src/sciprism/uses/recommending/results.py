@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.files import check_companion, join_cells, write_lines
 from sciprism.papers.bibliography_entries import format_bibtex, format_ris
+from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.uses.recommending.interests import Interest
 from sciprism.uses.search import Hit
@@ -184,30 +184,21 @@ def read_seen(path: Path) -> list[Paper]:
     """Return the papers of a file that `add_seen` wrote, none where there is no file. Raises InputError for another."""
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    if not rows or tuple(rows[0]) != SEEN_COLUMNS or any(len(row) != len(SEEN_COLUMNS) for row in rows):
-        bad = next((number for number, row in enumerate(rows, 1) if len(row) != len(SEEN_COLUMNS)), 1)
-        raise InputError(
-            f"{path}, row {bad}: no row of {', '.join(SEEN_COLUMNS)}; name a file that --seen wrote, or a new one"
-        )
-    return [
-        Paper(
-            id=id,
-            title=title,
-            authors=tuple(authors.split("; ")) if authors else (),
-            venue=venue,
-            year=int(year) if year.lstrip("-").isdigit() else None,
-            ids={"doi": doi} if doi else {},
-        )
-        for _, id, doi, title, authors, year, venue in rows[1:]
-    ]
+    with path.open(encoding="utf-8") as file:
+        if file.readline().rstrip() != join_cells(SEEN_COLUMNS):
+            raise InputError(f"{path} does not begin as a file that --seen wrote; name one, or a new file")
+        has_rows = bool(file.read(1))
+    return list(read_papers(path)) if has_rows else []
 
 
 def add_seen(recommended: Recommendations, path: Path) -> None:
     """Add the recommended papers to the file of papers that were shown, written as a whole or not at all."""
     before = [path.read_text(encoding="utf-8").rstrip("\n")] if path.exists() else [join_cells(SEEN_COLUMNS)]
-    rows = [hit.to_json() | {"shown": date.today(), "authors": "; ".join(hit.authors)} for hit in recommended.hits]
+    rows = [
+        hit.to_json()
+        | {"shown": date.today(), "title": hit.title or hit.paper.abstract, "authors": "; ".join(hit.authors)}
+        for hit in recommended.hits
+    ]
     write_lines(path, [*before, *(join_cells(row[name] for name in SEEN_COLUMNS) for row in rows)], errors="replace")
 
 
