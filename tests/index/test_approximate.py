@@ -181,7 +181,7 @@ def test_papers_of_a_title_are_no_answers_to_it(tmp_path: Path) -> None:
     papers = (Paper(id=str(n), title=f"Title  {n // 3}" if n % 2 else f"title {n // 3}", year=n) for n in range(300))
     embed(papers, ClusteredEncoder(), tmp_path / "c", layout=CollectionLayout(shard_size=64))
     collection = StoredCollection.open(tmp_path / "c")
-    asked = approximate.TitleQueries([f"Title {n}" for n in range(50)], make_vectors(ROWS, 50))
+    asked = [f"Title {n}" for n in range(50)], make_vectors(ROWS, 50)
     _, titles = approximate.build_queries(collection, "near", asked)
     assert (titles.name, len(titles.vectors), titles.needed) == ("titles", 50, 10)
     for number, rows in enumerate(titles.answers):

@@ -278,12 +278,8 @@ class QueryGroup:
         return recall
 
 
-@dataclass(frozen=True, slots=True)
-class TitleQueries:
-    """Titles of stored papers, and their vectors (m, d), encoded as queries."""
-
-    titles: Sequence[str]
-    vectors: Floats
+TitleQueries = tuple[Sequence[str], Floats]
+"""Titles of stored papers, and their vectors (m, d), encoded as queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,23 +309,21 @@ def build_queries(collection: StoredCollection, space: str, titles: TitleQueries
     rows = sample_rows(collection, QUERIES, 0)
     papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
     first = _answer(collection, space, "papers", papers, lambda answers: answers == rows[:, None])
-    if titles is not None and len(titles.titles):
-        own_titles = np.array([_fold(title) for title in titles.titles], object)[:, None]
-        vectors = normalize_for(titles.vectors, distance)
-        return [
-            first,
-            _answer(collection, space, "titles", vectors, lambda rows: _titles_at(collection, rows) == own_titles),
-        ]
+    if titles is not None:
+        own = np.array([_fold(title) for title in titles[0]], object)[:, None]
+        vectors = normalize_for(titles[1], distance)
+        return [first, _answer(collection, space, "titles", vectors, lambda rows: _titles_at(collection, rows) == own)]
     last = np.maximum(first.answers[:, first.needed - 1], 0)
     neighbours = normalize_for(collection.read_rows(space, last).block(0, len(last)), distance)
     lengths = np.linalg.norm(neighbours - first.vectors, axis=1, keepdims=True)
     noise = np.random.default_rng(0).standard_normal(first.vectors.shape, np.float32)
     noise *= lengths / np.linalg.norm(noise, axis=1, keepdims=True)
-    return [first, _answer(collection, space, "perturbed papers", normalize_for(first.vectors + noise, distance), None)]
+    moved = normalize_for(first.vectors + noise, distance)
+    return [first, _answer(collection, space, "perturbed papers", moved, lambda answers: answers < 0)]
 
 
 def _answer(
-    collection: StoredCollection, space: str, name: str, vectors: Floats, is_own: Callable[[Rows], Any] | None
+    collection: StoredCollection, space: str, name: str, vectors: Floats, is_own: Callable[[Rows], Any]
 ) -> QueryGroup:
     """Return queries with their exact answers; is_own: marks the rows (m, c) that are none of each query.
 
@@ -337,8 +331,7 @@ def _answer(
     """
     distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
     scores, answers = topk(vectors, shards, K + TIES + OWN, mask=collection.mask(), distance=distance)
-    if is_own is not None:
-        scores[is_own(answers)] = -np.inf
+    scores[is_own(answers)] = -np.inf
     order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
     scores, answers = np.take_along_axis(scores, order, 1), np.take_along_axis(answers, order, 1)
     counts = (~np.isneginf(scores)).sum(axis=1)

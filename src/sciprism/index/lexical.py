@@ -54,11 +54,6 @@ class PostingsBuilder:
         self._frequencies = np.zeros(0, np.int64)
         self.documents = 0
 
-    @property
-    def mean_length(self) -> float:
-        """The terms of a document, on average."""
-        return float(sum(int(part.sum()) for part in self._lengths) / self.documents)
-
     def add(self, documents: Sequence[Sequence[int]]) -> None:
         """Count documents, given as numbers of terms."""
         self._waiting += documents
@@ -75,7 +70,8 @@ class PostingsBuilder:
         frequencies = _grow(self._frequencies, terms)
         starts = np.concatenate([[0], np.cumsum(frequencies)])
         rarity = np.log(1 + (self.documents - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
-        lengths = k1 * ((1 - b) + b * np.concatenate(self._lengths) / self.mean_length)
+        lengths = np.concatenate(self._lengths)
+        lengths = k1 * ((1 - b) + b * lengths / (lengths.sum(dtype=np.int64) / self.documents))
         scores, rows = _allocate(data, np.float32, starts[-1]), _allocate(indices, np.int32, starts[-1])
         ends = starts[:-1].copy()
         self._file.seek(0)
@@ -161,9 +157,7 @@ def build(collection: StoredCollection, *, progress: Progress = show_nothing) ->
         for path, name in zip(written, POSTINGS, strict=True):
             path.replace(folder / name)
         sync_tree(folder)
-    settings = {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS}
-    measured = {"mean_length": builder.mean_length, "documents": builder.documents}
-    write_record(folder, collection, settings | measured)
+    write_record(folder, collection, {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS})
 
 
 def search(

@@ -338,11 +338,11 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, T
 
     An approximate search is measured with them. Raises InputError where no vectors compare with queries.
     """
-    from sciprism.index.approximate import QUERIES, TitleQueries
+    from sciprism.index.approximate import QUERIES
 
     format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
     titles = [paper.title for paper in collection.papers(sample_rows(collection, QUERIES, 1)) if paper.title]
-    return {space: TitleQueries(titles, encoder.encode(titles, format=format, role="query"))} if titles else {}
+    return {space: (titles, encoder.encode(titles, format=format, role="query"))} if titles else {}
 
 
 def explain(collection: StoredCollection, encoder: Encoder, query: str, papers: Sequence[Paper]) -> list[str]:
