@@ -254,6 +254,4 @@ def build_input(
 
 def read_texts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[dict[str, Any]]:
     """Yield the records of a corpus or of queries, ids as text."""
-    ids = IdConverter(dropped)
-    for record in data_root.records(path):
-        yield ids.row(record)
+    return map(IdConverter(dropped).row, data_root.records(path))

@@ -130,7 +130,7 @@ def parse_grade(value: Any, query: str) -> int:
     return int(number)
 
 
-def number_duplicates(names: Sequence[str], dropped: DropReport) -> list[str]:
+def number_duplicates(names: Sequence[str], dropped: DropReport, reason: str = "duplicate labelled paper") -> list[str]:
     """Return the names with "#2", "#3" ... appended to duplicates: every row is scored, as published."""
     seen: Counter[str] = Counter()
     numbered = []
@@ -138,7 +138,7 @@ def number_duplicates(names: Sequence[str], dropped: DropReport) -> list[str]:
         seen[name] += 1
         numbered.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
         if seen[name] > 1:
-            dropped.add("duplicate labelled paper", name)
+            dropped.add(reason, name)
     return numbered
 
 

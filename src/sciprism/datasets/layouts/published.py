@@ -76,24 +76,15 @@ class SciDocsClasses:
     def read(self, data_root: DataRoot) -> ProbeInput:
         """Return the papers of train, val and test, in this order."""
         dropped = DropReport()
-        parts = {part: list(self._table(data_root, part)) for part in ("train", "val", "test")}
-        everything, rows = concatenate(parts)
-        names = [name for name, _ in everything]
+        parts: LabelledParts = {part: list(self._table(data_root, part)) for part in ("train", "val", "test")}
+        names = [name for rows in parts.values() for name, _ in rows]
         records = read_records(data_root, f"{self.folder}/{self.metadata}", set(names), self.obtain)
         table = ItemTable(dropped)
         for name in dict.fromkeys(names):
             if name not in records:
                 dropped.add(NO_RECORD, name)
             table.add(name, parse_paper(records.get(name, {}), name))
-        return ProbeInput(
-            ids=number_duplicates(names, dropped),
-            items=[table.items[table.row(name)] for name in names],
-            targets=[label for _, label in everything],
-            train=rows["train"],
-            dev=rows["val"],
-            test=rows[self.fold],
-            dropped=dropped,
-        )
+        return _build_probe_input(parts, table, dropped, test=self.fold)
 
     def _table(self, data_root: DataRoot, part: str) -> Iterator[tuple[str, str]]:
         path = data_root.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
@@ -192,6 +183,25 @@ class SciDocsClicks:
                 yield paper, clicked, shown
 
 
+LabelledParts = dict[str, list[tuple[str, Target]]]  # part -> id and target of its papers
+
+
+def _build_probe_input(
+    parts: LabelledParts, table: ItemTable, dropped: DropReport, *, test: str = "test", positive: str = ""
+) -> ProbeInput:
+    pairs, rows = concatenate(parts)
+    return ProbeInput(
+        ids=number_duplicates([name for name, _ in pairs], dropped),
+        items=[table.items[table.row(name)] for name, _ in pairs],
+        targets=[target for _, target in pairs],  # type: ignore[arg-type]  # all of one type
+        train=rows["train"],
+        dev=rows["val"],
+        test=rows[test],
+        positive=positive,
+        dropped=dropped,
+    )
+
+
 def read_records(data_root: DataRoot, name: str, wanted: set[str], obtain: str) -> dict[str, dict[str, Any]]:
     """Return the wanted records of a JSON object keyed by id, which is streamed."""
     path = data_root.local(name, obtain)
@@ -267,18 +277,10 @@ class PaperLabels:
             [row for row in rows if has_record(row[0], table, "labelled paper without a record, dropped", dropped)]
             for rows in (train, test)
         )
-        everything = train + test
         if not train or not test:
             raise InputError(f"{self.hub.labels_repo}, {self.hub.labels}: no labelled paper has a text")
-        return ProbeInput(
-            ids=number_duplicates([name for name, _ in everything], dropped),
-            items=[table.items[table.row(name)] for name, _ in everything],
-            targets=[target for _, target in everything],  # type: ignore[arg-type]  # all of one type
-            train=np.arange(len(train)),
-            test=np.arange(len(train), len(everything)),
-            positive=self.positive,
-            dropped=dropped,
-        )
+        parts: LabelledParts = {"train": train, "val": [], "test": test}
+        return _build_probe_input(parts, table, dropped, positive=self.positive)
 
     def _read_label(self, row: Mapping[str, Any]) -> tuple[str, Target]:
         name, label = as_id(row.get("paper_id")), row.get("label")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot, find_file, list_names, require_data_file
 from sciprism.datasets.inputs import Answer, PairInput, SpanInput, Target, concatenate
-from sciprism.datasets.layouts.item_tables import clean_text, parse_number
+from sciprism.datasets.layouts.item_tables import clean_text, number_duplicates, parse_number
 from sciprism.datasets.open_data import PARTS, Part
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
@@ -105,17 +104,8 @@ def concatenate_parts(parts: Parts[RowT], dropped: DropReport) -> tuple[list[str
 
     An id is `part/id`, since files number their rows from the start; duplicates end with "#2" ...
     """
-    ids = []
-    for part in PARTS:
-        seen: Counter[str] = Counter()
-        for row in parts[part]:
-            seen[row.id] += 1
-            name = f"{part}/{row.id}"
-            if seen[row.id] > 1:
-                dropped.add("duplicate id in its part", name)
-                name = f"{name}#{seen[row.id]}"
-            ids.append(name)
-    return ids, *concatenate(parts)
+    names = [f"{part}/{row.id}" for part in PARTS for row in parts[part]]
+    return number_duplicates(names, dropped, "duplicate id in its part"), *concatenate(parts)
 
 
 def require_rows(parts: Parts[RowT], where: str) -> None:

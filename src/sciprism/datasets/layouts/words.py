@@ -181,14 +181,6 @@ def _read_objects(data_root: DataRoot, path: Path) -> Iterator[tuple[str, list[s
 _WORD = re.compile(r"</?[a-z]+>|\w+|[^\w\s]")
 
 
-class Word(NamedTuple):
-    """A word and its character span: text[start:end]."""
-
-    text: str
-    start: int
-    end: int
-
-
 class Entity(NamedTuple):
     """An entity as a span of words: words[start:end]."""
 
@@ -225,7 +217,7 @@ class MarkedDocuments:
 def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[TaggedSentence]:
     """Yield the tagged sentences of a document; unusable spans are counted."""
     text = str(record.need("text") or "")
-    words = split_words(text)
+    words = [word for word in _WORD.finditer(text) if len(word[0]) == 1 or word[0][0] != "<"]
     if not words:
         dropped.add(NO_TEXT, record.id)
         return
@@ -241,31 +233,24 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
         else:
             ends.append(end)
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        texts = tuple(word.text for word in words[start:end])
+        texts = tuple(word[0] for word in words[start:end])
         yield TaggedSentence(f"{record.id}:{number}", texts, tuple(tags[start:end]), record.id)
 
 
-def split_words(text: str) -> list[Word]:
-    """Return the words of a text with their spans."""
-    return [
-        Word(match[0], match.start(), match.end())
-        for match in _WORD.finditer(text)
-        if len(match[0]) == 1 or match[0][0] != "<"
-    ]
-
-
-def find_sentence_ends(text: str, words: Sequence[Word]) -> list[int]:
+def find_sentence_ends(text: str, words: Sequence[re.Match[str]]) -> list[int]:
     """Return the number of words up to the end of each sentence; a line is a paragraph."""
     ends, place = set(), 0
     for paragraph in text.splitlines():
         for sentence in split_sentences(paragraph):
             for piece in sentence.split():
                 place = text.index(piece, place) + len(piece)
-            ends.add(bisect_right(words, place, key=lambda word: word.end))
+            ends.add(bisect_right(words, place, key=lambda word: word.end()))
     return sorted(ends - {0})
 
 
-def parse_entities(record: LanguageRecord, text: str, words: Sequence[Word], dropped: DropReport) -> list[Entity]:
+def parse_entities(
+    record: LanguageRecord, text: str, words: Sequence[re.Match[str]], dropped: DropReport
+) -> list[Entity]:
     """Return a document's entities in order, without overlaps."""
     spans = []
     for number, entity in enumerate(record.need("entities") or ()):
@@ -279,12 +264,12 @@ def parse_entities(record: LanguageRecord, text: str, words: Sequence[Word], dro
         if not 0 <= start < end <= len(text):
             dropped.add("span outside the text, dropped", name)
             continue
-        first = bisect_right(words, start, key=lambda word: word.end)
-        last = bisect_left(words, end, key=lambda word: word.start)
+        first = bisect_right(words, start, key=lambda word: word.end())
+        last = bisect_left(words, end, key=lambda word: word.start())
         if first >= last:
             dropped.add("span without a word, dropped", name)
             continue
-        if words[first].start < start or words[last - 1].end > end:
+        if words[first].start() < start or words[last - 1].end() > end:
             dropped.add("span that begins or ends inside a word, widened to it", name)
         spans.append((first, -last, "-".join(value.split()), name))
     entities: list[Entity] = []
