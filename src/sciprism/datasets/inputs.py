@@ -6,7 +6,7 @@ same object. Items that a layout drops are counted in `dropped`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -137,18 +137,30 @@ class MatchInput(PapersInput):
     def build(
         cls,
         papers: Mapping[str, Item],
-        profiles: Mapping[str, Sequence[int]],
-        rated: Sequence[tuple[tuple[int, int], float]],
+        written: Mapping[str, Sequence[str]],
+        rated: Iterable[tuple[str, str, float]],
         dropped: DropReport,
+        unknown: str = "",
     ) -> MatchInput:
-        """Return the input of papers by id, of reviewers with the rows of their papers, and of pairs with ratings."""
+        """Return the input of papers by id, of reviewers with the ids of their papers, of rated papers and reviewers.
+
+        unknown: the reason for which a pair is counted that lacks one of the two.
+        """
+        rows = {name: row for row, name in enumerate(papers)}
+        numbers = {name: number for number, name in enumerate(written)}
+        pairs = []
+        for paper, reviewer, rating in rated:
+            if paper in rows and reviewer in numbers:
+                pairs.append((rows[paper], numbers[reviewer], rating))
+            else:
+                dropped.add(unknown, f"{paper} {reviewer}")
         return cls(
             paper_ids=list(papers),
             papers=list(papers.values()),
-            reviewer_ids=list(profiles),
-            profiles=[np.array(rows, np.int64) for rows in profiles.values()],
-            pairs=np.array([pair for pair, _ in rated], np.int64).reshape(-1, 2),
-            ratings=np.array([rating for _, rating in rated], np.float64),
+            reviewer_ids=list(written),
+            profiles=[np.array([rows[name] for name in names], np.int64) for names in written.values()],
+            pairs=np.array([pair[:2] for pair in pairs], np.int64).reshape(-1, 2),
+            ratings=np.array([rating for *_, rating in pairs], np.float64),
             dropped=dropped,
         )
 

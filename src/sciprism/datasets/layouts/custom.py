@@ -378,25 +378,24 @@ class CustomReviewers:
         dropped = DropReport(keep_all=True)
         table = read_item_table(find_papers(self.data, self.papers), dropped)
         people = self._read_reviewers(table, dropped)
-        numbers = {name: number for number, name in enumerate(people)}
-        pairs: dict[tuple[int, int], float] = {}
+        pairs: dict[tuple[str, str], float] = {}
         unknown, rated = list[str](), 0
         for row in read_rows(find_table(self.data, self.ratings, "ratings"), dropped):
             paper, name = row.id("paper_id", "paper"), row.id(*REVIEWER)
             rating = row.number("rating", "score", "expertise")
             rated += 1
-            if paper not in table or name not in numbers:
+            if paper not in table or name not in people:
                 unknown.append(f"{paper} {name}")
-            elif pairs.setdefault((table.row(paper), numbers[name]), rating) != rating:
+            elif pairs.setdefault((paper, name), rating) != rating:
                 raise row.error(f"reviewer {name} and paper {paper} are rated twice, differently")
         dropped.add_all("rating of an unknown paper or reviewer", unknown)
         examples = (f"{table.ids[0]} {name}" for name in people)
         check_references("rated pairs of a paper and a reviewer", unknown, rated, examples, self.allow_missing)
         papers = dict(zip(table.ids, table.items, strict=True))
-        return MatchInput.build(papers, people, list(pairs.items()), dropped)
+        return MatchInput.build(papers, people, ((*pair, rating) for pair, rating in pairs.items()), dropped)
 
-    def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, list[int]]:
-        people: dict[str, list[int]] = {}
+    def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, list[str]]:
+        people: dict[str, list[str]] = {}
         unknown, papers = list[str](), 0
         for row in read_rows(find_table(self.data, self.reviewers, "reviewers"), dropped):
             name = row.id(*REVIEWER, "id")
@@ -405,7 +404,7 @@ class CustomReviewers:
             wrote = row.several("papers", "paper_ids")
             papers += len(wrote)
             unknown += [f"{name}: {paper}" for paper in wrote if paper not in table]
-            people[name] = [table.row(paper) for paper in wrote if paper in table]
+            people[name] = [paper for paper in wrote if paper in table]
         dropped.add_all("unknown paper of a reviewer", unknown)
         check_references("papers of reviewers", unknown, papers, table.ids, self.allow_missing)
         return people

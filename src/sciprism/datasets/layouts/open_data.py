@@ -691,20 +691,11 @@ class RatedReviewers:
         dropped = DropReport()
         papers_by_id = {entry.paper.id: entry.paper for entry in read_test_entries(data_root, self.path, dropped)}
         profiles = self._profiles(data_root, papers_by_id, dropped)
-        rated = list(data_root.records(data_root.local(f"{self.path}/evaluations.jsonl.gz")))
-        wanted = {record["paper_id"] for record in rated}.union(*profiles.values())
+        records = data_root.records(data_root.local(f"{self.path}/evaluations.jsonl.gz"))
+        rated = [(row["paper_id"], row["reviewer_id"], float(row["expertise"])) for row in records]
+        wanted = {paper for paper, *_ in rated}.union(*profiles.values())
         papers = {name: paper for name, paper in papers_by_id.items() if name in wanted}
-        rows = {name: row for row, name in enumerate(papers)}
-        numbers = {name: number for number, name in enumerate(profiles)}
-        pairs = []
-        for record in rated:
-            if record["paper_id"] in rows and record["reviewer_id"] in numbers:
-                pair = rows[record["paper_id"]], numbers[record["reviewer_id"]]
-                pairs.append((pair, float(record["expertise"])))
-            else:
-                dropped.add("rated pair without a record", f"{record['reviewer_id']} {record['paper_id']}")
-        people = {reviewer: [rows[name] for name in profile] for reviewer, profile in profiles.items()}
-        return MatchInput.build(papers, people, pairs, dropped)
+        return MatchInput.build(papers, profiles, rated, dropped, "rated pair without a record")
 
     def _profiles(self, data_root: DataRoot, papers: Mapping[str, Paper], dropped: DropReport) -> dict[str, list[str]]:
         profiles = {}

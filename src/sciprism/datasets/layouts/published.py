@@ -366,16 +366,12 @@ class ReviewerPapers:
         table = self.hub.papers(data_root, wanted, dropped)
         for name in sorted(wanted - set(table.ids)):
             dropped.add("submission or reviewer's paper without a record, dropped", name)
-        profiles = {r: [table.row(name) for name in names if name in table] for r, names in papers_of.items()}
-        order = {reviewer: number for number, reviewer in enumerate(r for r in profiles if profiles[r])}
-        pairs = {}
-        for (query, reviewer), rating in ratings.items():
-            if query in table and reviewer in order:
-                pairs[table.row(query), order[reviewer]] = rating
-            else:
-                dropped.add("rated pair without submission or reviewer, dropped", f"{query} {reviewer}")
+        known = {reviewer: [name for name in names if name in table] for reviewer, names in papers_of.items()}
+        written = {reviewer: names for reviewer, names in known.items() if names}
+        rated = ((query, reviewer, rating) for (query, reviewer), rating in ratings.items())
         papers = dict(zip(table.ids, table.items, strict=True))
-        return MatchInput.build(papers, {name: profiles[name] for name in order}, list(pairs.items()), dropped)
+        unknown = "rated pair without submission or reviewer, dropped"
+        return MatchInput.build(papers, written, rated, dropped, unknown)
 
     def _reviewers(self, data_root: DataRoot) -> Iterator[dict[str, Any]]:
         # Outside the hub, the reviewers are in the folder of the judgements: `reviewer_metadata.jsonl`.
