@@ -217,7 +217,7 @@ class MarkedDocuments:
 def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[TaggedSentence]:
     """Yield the tagged sentences of a document; unusable spans are counted."""
     text = str(record.need("text") or "")
-    words = [word for word in _WORD.finditer(text) if len(word[0]) == 1 or word[0][0] != "<"]
+    words = split_words(text)
     if not words:
         dropped.add(NO_TEXT, record.id)
         return
@@ -235,6 +235,11 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         texts = tuple(word[0] for word in words[start:end])
         yield TaggedSentence(f"{record.id}:{number}", texts, tuple(tags[start:end]), record.id)
+
+
+def split_words(text: str) -> list[re.Match[str]]:
+    """Return the words of a text, without markup."""
+    return [word for word in _WORD.finditer(text) if len(word[0]) == 1 or word[0][0] != "<"]
 
 
 def find_sentence_ends(text: str, words: Sequence[re.Match[str]]) -> list[int]:
