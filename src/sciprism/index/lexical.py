@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import DamagedFileError, InputError
+from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, write_record
 from sciprism.papers.cleaning import fold_text
@@ -263,15 +263,10 @@ def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
     checks = _open_checks(collection)
     folder = checks.folder
     checks.check_whole(*POSTINGS)
-    try:
-        for name in POSTINGS:  # what they hold before their numbers
-            checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
-        index = bm25s.BM25.load(folder, mmap=True)
-        return index, _Postings(index, checks)
-    except DamagedFileError:
-        raise
-    except (OSError, ValueError, KeyError):
-        raise InputError(f"{folder} is incomplete or damaged; {checks.remedy}") from None
+    for name in POSTINGS:  # what they hold before their numbers
+        checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
+    index = bm25s.BM25.load(folder, mmap=True)
+    return index, _Postings(index, checks)
 
 
 def _open_checks(collection: StoredCollection) -> IndexChecks:
