@@ -56,7 +56,7 @@ CODE_LINES = {
     "papers": 5_401,
     "evaluation": 5_258,
     "prepare": 4_382,
-    "encoders": 4_862,
+    "encoders": 5_395,
     "cli": 3_651,
     "datasets": 3_963,
     "training": 3_157,

@@ -22,6 +22,7 @@ FORMULAS = {
     "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
     "relu": lambda x: x.clamp(min=0),
     "tanh": torch.tanh,
+    "silu": lambda x: x / (1 + torch.exp(-x)),
 }
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 

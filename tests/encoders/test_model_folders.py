@@ -122,7 +122,7 @@ WRONG_CONFIGS = [
     ({"model_type": "mpnet", "pad_token_id": 0}, "pad_token_id is 0; MPNet's positions begin after 1"),
     ({"model_type": "mpnet", "pad_token_id": 1, "relative_attention_num_buckets": 16}, "relative_buckets is 16"),
     ({"position_embedding_type": "relative_key"}, "relative positions and decoders are not supported"),
-    ({"hidden_act": "silu"}, "activation 'silu' is not supported; known: gelu, gelu_new"),
+    ({"hidden_act": "swish"}, "activation 'swish' is not supported; known: gelu, gelu_new"),
     ({"hidden_size": "removed"}, "hidden_size is missing"),
     ({"num_attention_heads": 5}, "5 heads do not divide a width of 32"),
     ({"num_hidden_layers": 3}, "weights are missing, the first is encoder.layer.2"),

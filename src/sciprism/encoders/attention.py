@@ -26,18 +26,21 @@ def attend_packed(
     keys: Lengths,
     dropout: float = 0.0,
     bias: Tensor | None = None,
+    window: int = 0,
+    causal: bool = False,
 ) -> Tensor:
     """Return the attention of each text's queries to the same text's keys, softmax(q k^T / sqrt(D) + bias) v.
 
     query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text. bias:
-    (H, L, L) with L from the longest text on; each text gets its first rows and columns. Returns (Tq, H, D). On CUDA
+    (H, L, L) with L from the longest text on; each text gets its first rows and columns. window: how many tokens on
+    each side a token attends to, 0 for all. causal: to itself and those before it alone. Returns (Tq, H, D). On CUDA
     one call computes all texts: flash attention of variable lengths where the device and the queries allow it and
     there is no bias, else `attend_padded`. On a CPU one call computes neighbouring texts of equal lengths.
     """
     if query.is_cuda and bias is None and takes_flash(query) and flash_works(query.device):
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
-        return attend_flash(query, key, value, bounds, (max(queries), max(keys)), dropout)
-    if query.is_cuda and len(queries) > 1:
+        return attend_flash(query, key, value, bounds, (max(queries), max(keys)), dropout, window, causal)
+    if query.is_cuda and len(queries) > 1 and not (window or causal):
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout, bias=bias)
     runs = [(nq, nk, len(list(run))) for (nq, nk), run in groupby(zip(queries, keys, strict=True))]
     query_rows = torch.split(query, [count * nq for nq, _, count in runs])  # one gradient for all runs, unlike slices
@@ -47,8 +50,51 @@ def attend_packed(
         q = q.view(count, nq, *q.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
         k, v = (x.view(count, nk, *x.shape[1:]).transpose(1, 2) for x in (k, v))
         part = None if bias is None else bias[None, :, :nq, :nk].to(q.dtype)
-        parts.append(attend_dense(q, k, v, dropout, part).transpose(1, 2).flatten(0, 1))
+        if window and nq > window + 1:
+            out = attend_window(q, k, v, dropout, window)
+        elif causal and dropout:
+            out = attend_dense(q, k, v, dropout, torch.ones(nq, nk, dtype=torch.bool, device=q.device).tril())
+        elif causal:
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            out = attend_dense(q, k, v, dropout, part)
+        parts.append(out.transpose(1, 2).flatten(0, 1))
     return torch.cat(parts)
+
+
+def attend_window(q: Tensor, k: Tensor, v: Tensor, dropout: float, window: int) -> Tensor:
+    """Return the attention over (n, H, L, D) of each token to those at most `window` before and after it.
+
+    Blocks of queries attend to the keys around them, so that memory grows with L, not with its square.
+    """
+    size, length = 2 * window, q.shape[2]
+    blocks = -(-length // size)
+    rest = blocks * size - length
+    q = F.pad(q, (0, 0, 0, rest)).view(*q.shape[:2], blocks, size, -1)
+    k, v = (F.pad(x, (0, 0, window, window + rest)).unfold(2, 2 * size, size).transpose(-1, -2) for x in (k, v))
+    place = torch.arange(2 * size, device=q.device) - window  # of a key, from its block's first query on
+    near = (place[None] - torch.arange(size, device=q.device)[:, None]).abs() <= window
+    key = place + size * torch.arange(blocks, device=q.device)[:, None]
+    mask = near & ((key >= 0) & (key < length))[:, None]  # (blocks, size, 2 size)
+    mask[-1, size - rest :, 0] = True  # queries of no token attend to something, so that they are numbers
+    return attend_dense(q, k, v, dropout, mask).flatten(2, 3)[:, :, :length]
+
+
+def rotate(x: Tensor, positions: Tensor, theta: float) -> Tensor:
+    """Return queries or keys, (T, H, D), rotated by their positions, (T,) (RoPE, Su et al. 2021).
+
+    Dimension i and i + D/2 are one pair, turned by position / theta^(2i / D).
+    """
+    cosine, sine = _angles(positions, x.shape[-1] // 2, theta)
+    first, second = x.float().chunk(2, dim=-1)
+    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1).to(x.dtype)
+
+
+def _angles(positions: Tensor, pairs: int, theta: float) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine of each position's angles, (T, 1, pairs)."""
+    rates = theta ** (-torch.arange(pairs, device=positions.device).float() / pairs)
+    angles = (positions[:, None] * rates)[:, None]
+    return angles.cos(), angles.sin()
 
 
 def attend_padded(
@@ -93,14 +139,22 @@ def gather_rows(x: Tensor, index: Tensor) -> Tensor:
 
 
 def attend_flash(
-    query: Tensor, key: Tensor, value: Tensor, bounds: tuple[Tensor, Tensor], longest: tuple[int, int], dropout: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bounds: tuple[Tensor, Tensor],
+    longest: tuple[int, int],
+    dropout: float,
+    window: int = 0,
+    causal: bool = False,
 ) -> Tensor:
     """Return what `attend_packed` does; bounds and longest: of the texts' queries and of their keys.
 
     The operator is that of torch's `varlen_attn`, which has no dropout.
     """
     flash = torch.ops.aten._flash_attention_forward
-    out: Tensor = flash(query, key, value, *bounds, *longest, dropout, False, False)[0]
+    sides = {"window_size_left": window, "window_size_right": window} if window else {}
+    out: Tensor = flash(query, key, value, *bounds, *longest, dropout, causal, False, **sides)[0]
     return out
 
 

@@ -22,6 +22,7 @@ from sciprism.checksums import write_checksums
 from sciprism.encoders import settings as precisions
 from sciprism.encoders import streaming
 from sciprism.encoders.checkpoints import folder as folders
+from sciprism.encoders.checkpoints.families import families, find_family
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.layers import WeightsSnapshot
 from sciprism.encoders.methods.registry import Method, build_method
@@ -374,7 +375,7 @@ class Encoder:
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
         config, settings = self.model.config, self.settings
-        family = "MPNet" if config.relative_buckets else "RoBERTa" if config.first_position else "BERT"
+        family = families[find_family(config)].title
         return {
             "name": self.name,
             "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",

@@ -101,8 +101,10 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
     """
     theirs, same = other.model, tokenizer.get_vocab() == other.tokenizer.get_vocab()
     config, other_config = ours.config, theirs.config
-    if bool(other_config.relative_buckets) != bool(config.relative_buckets):
-        raise InputError(f"architecture: {other.name} has relative positions, which a new model has not; copy another")
+    yours, mine = theirs.embeddings, ours.embeddings
+    alike = bool(other_config.relative_buckets) == bool(config.relative_buckets) and other_config.style == config.style
+    if not alike or mine.position is None or yours.position is None or mine.norm is None or yours.norm is None:
+        raise InputError(f"architecture: {other.name} has blocks of another style than a new model; copy another")
     fits = (config.hidden, config.heads) == (other_config.hidden, other_config.heads)
     fits = fits and config.intermediate <= other_config.intermediate
     if not fits or len(layers) != config.layers or not all(1 <= n <= other_config.layers for n in layers):
@@ -120,10 +122,10 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
     with torch.no_grad():
         for block, number in zip(ours.blocks, layers, strict=True):
             block.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
-        ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
+        mine.norm.load_state_dict(yours.norm.state_dict())
         if ours.lexical is not None and theirs.lexical is not None:
             ours.lexical.load_state_dict(theirs.lexical.state_dict())
-        table, mine, yours = theirs.embeddings.word.weight, ours.embeddings, theirs.embeddings
+        table = yours.word.weight
         pairs = [
             (mine.position.weight[config.first_position :], yours.position.weight[other_config.first_position :]),
             (mine.word.weight, table if same else _map_word_rows(tokenizer, other.tokenizer, table)),

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.pooling import poolings
-from sciprism.encoders.transformer import Transformer
+from sciprism.encoders.transformer import BERT, Transformer
 from sciprism.errors import InputError, ShownWarning
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer
@@ -80,7 +80,8 @@ class EncoderSettings:
 def compute_fingerprint(model: Transformer, tokenizer: Tokenizer, settings: EncoderSettings) -> str:
     """Return a hash of all that decides the vectors: weights, architecture, vocabulary and settings."""
     config = replace(model.config, dropout=0.0, attention_dropout=0.0)
-    shape = {key: value for key, value in asdict(config).items() if value or key not in ("lexical", "relative_buckets")}
+    absent = {"lexical": 0, "relative_buckets": 0, "style": asdict(BERT)}
+    shape = {key: value for key, value in asdict(config).items() if absent.get(key) != value}
     digest = hashlib.sha256(json.dumps([settings.to_json(), shape], sort_keys=True).encode())
     digest.update(json.dumps(describe_tokenizer(tokenizer)).encode())
     for key, tensor in sorted(model.state_dict().items()):

@@ -69,10 +69,13 @@ def measure_speed(encoder: Encoder) -> dict[str, Any]:
 def count_operations(encoder: Encoder, texts: Sequence[str]) -> float:
     """Return the floating-point operations of the products of a plain backbone for the texts, without padding."""
     config = encoder.model.config
-    weights = config.layers * (4 * config.hidden**2 + 2 * config.hidden * config.intermediate)
+    linears = (module for module in encoder.model.blocks.modules() if isinstance(module, torch.nn.Linear))
+    weights = sum(linear.weight.numel() for linear in linears)
     lengths = [len(tokens) for tokens in encoder.tokenize(texts)]
-    attention = config.layers * 4 * config.hidden * sum(length**2 for length in lengths)
-    return float(2 * weights * sum(lengths) + attention)
+    width = config.heads * (config.style.head_width or config.hidden // config.heads)
+    windows = config.style.windows or (0,) * config.layers
+    pairs = sum(n * (min(n, 2 * window + 1) if window else n) for window in windows for n in lengths)
+    return float(2 * weights * sum(lengths) + 4 * width * pairs)
 
 
 def _describe_path(precision: str, device: torch.device, features: set[str]) -> str:

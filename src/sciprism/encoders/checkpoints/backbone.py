@@ -1,4 +1,4 @@
-"""Read and write the public layouts of BERT's family and MPNet: `config.json` and weights."""
+"""Read and write the public layouts of the families of backbones: `config.json` and weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sciprism.encoders.attention import RELATIVE_BUCKETS
+from sciprism.encoders.checkpoints.families import ACTIVATIONS, families, find_family, join_weights
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -20,55 +20,6 @@ from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path, write_tensors
 from sciprism.text.tokenizer import check_regular, read_json
 
-# supported model types; all but BERT leave the position rows up to the padding id unused
-MPNET = "mpnet"
-FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", MPNET)
-ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", MPNET: "MPNetModel"}  # that are written
-ACTIVATION_NAMES = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
-
-# our name -> the published name inside the encoder; {n} is the layer
-EMBEDDINGS = {
-    "embeddings.word": "embeddings.word_embeddings",
-    "embeddings.position": "embeddings.position_embeddings",
-    "embeddings.segment": "embeddings.token_type_embeddings",
-    "embeddings.norm": "embeddings.LayerNorm",
-}
-LAYER = {
-    "blocks.{n}.attention.query": "encoder.layer.{n}.attention.self.query",
-    "blocks.{n}.attention.key": "encoder.layer.{n}.attention.self.key",
-    "blocks.{n}.attention.value": "encoder.layer.{n}.attention.self.value",
-    "blocks.{n}.attention.output": "encoder.layer.{n}.attention.output.dense",
-    "blocks.{n}.attention_norm": "encoder.layer.{n}.attention.output.LayerNorm",
-    "blocks.{n}.feed_forward.expand": "encoder.layer.{n}.intermediate.dense",
-    "blocks.{n}.feed_forward.contract": "encoder.layer.{n}.output.dense",
-    "blocks.{n}.feed_forward_norm": "encoder.layer.{n}.output.LayerNorm",
-}
-# of MPNet, where it differs
-MPNET_ATTENTION = {
-    "blocks.{n}.attention.query": "encoder.layer.{n}.attention.attn.q",
-    "blocks.{n}.attention.key": "encoder.layer.{n}.attention.attn.k",
-    "blocks.{n}.attention.value": "encoder.layer.{n}.attention.attn.v",
-    "blocks.{n}.attention.output": "encoder.layer.{n}.attention.attn.o",
-    "blocks.{n}.attention_norm": "encoder.layer.{n}.attention.LayerNorm",
-}
-RELATIVE_BIAS = {"relative.bias": "encoder.relative_attention_bias"}
-# field of TransformerConfig -> key of config.json, in the order in which they are written
-FIELDS = {
-    "vocabulary": "vocab_size",
-    "hidden": "hidden_size",
-    "layers": "num_hidden_layers",
-    "heads": "num_attention_heads",
-    "intermediate": "intermediate_size",
-    "positions": "max_position_embeddings",
-    "types": "type_vocab_size",
-    "norm_eps": "layer_norm_eps",
-    "activation": "hidden_act",
-    "dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "padding_id": "pad_token_id",
-    "relative_buckets": "relative_attention_num_buckets",
-}
-REQUIRED = ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions")
 COMPACT = "model.int8.safetensors"
 """Weights of a quarter of the size: int8 matrices, one scale per row. Other libraries ignore a file of this name."""
 SCALE = ".scale"
@@ -79,35 +30,30 @@ OTHER_WEIGHTS |= {".tflite": "TensorFlow Lite", **dict.fromkeys((".bin", ".pt", 
 """Suffix of files with weights -> whose."""
 MAX_LISTED = 8
 WORDS = "embeddings.word.weight"
-ANCHOR = "embeddings.word_embeddings.weight"
+FEWEST = 4  # weights of a layer, at least
 LEXICAL = "sciprism_lexical"
 
 
 def read_config(folder: Path) -> TransformerConfig:
     """Return the architecture in `config.json`; one that is not supported is an InputError."""
-    raw = read_json(folder / "config.json")
-    family = raw.get("model_type")
-    if family not in FAMILIES:
-        raise InputError(f"{folder}: model type {family!r} is not supported; known: {', '.join(FAMILIES)}")
-    if raw.get("position_embedding_type", "absolute") != "absolute" or raw.get("is_decoder"):
+    settings = read_json(folder / "config.json")
+    kind = settings.get("model_type")
+    if kind not in families:
         raise InputError(
-            f"{folder}: relative positions and decoders are not supported; relative positions only of {MPNET}"
+            f"{folder}: model type {kind!r} is not supported; known: {', '.join(families)}. "
+            f"`sciprism evaluate` runs others through their own library"
         )
-    activation = str(raw.get("hidden_act", "gelu"))
-    if activation not in ACTIVATION_NAMES:
-        raise InputError(f"{folder}: activation {activation!r} is not supported; known: {', '.join(ACTIVATION_NAMES)}")
-    padding_id = raw.get("pad_token_id", 0 if family == "bert" else 1) or 0
-    mpnet = family == MPNET
-    if mpnet and padding_id != 1:
-        raise InputError(f"{folder}: pad_token_id is {padding_id}; MPNet's positions begin after 1")
-    if missing := [FIELDS[name] for name in REQUIRED if FIELDS[name] not in raw]:
+    family = families[kind]
+    if missing := [key for key in family.shape.values() if key not in settings]:
         raise InputError(f"{folder}/config.json: {missing[0]} is missing")
-    fields = {name: raw[key] for name, key in FIELDS.items() if key in raw}
-    fields |= {"activation": ACTIVATION_NAMES[activation], "padding_id": padding_id}
-    fields |= {"types": 0, "relative_buckets": raw.get(FIELDS["relative_buckets"], RELATIVE_BUCKETS)} if mpnet else {}
+    fields = {name: settings[key] for name, key in family.shape.items()}
     try:
-        first_position = 0 if family == "bert" else padding_id + 1
-        return TransformerConfig(**fields, first_position=first_position, lexical=raw.get(LEXICAL, 0))
+        fields |= family.read(settings)
+        activation = str(fields["activation"])
+        if activation not in ACTIVATIONS:
+            raise InputError(f"activation {activation!r} is not supported; known: {', '.join(ACTIVATIONS)}")
+        fields |= {"activation": ACTIVATIONS[activation], "lexical": settings.get(LEXICAL, 0)}
+        return TransformerConfig(**fields)
     except (TypeError, ValueError) as error:
         raise InputError(f"{folder}/config.json: {error}") from error
 
@@ -136,19 +82,22 @@ def load_transformer(
         n.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
         for n, tensor in weights.items()
     }
-    prefixes = [name.removesuffix(ANCHOR) for name in tensors if name.endswith(ANCHOR)]
+    family = families[find_family(config)]
+    prefixes = [name.removesuffix(family.words) for name in tensors if name.endswith(family.words)]
     if len(prefixes) != 1:
         raise InputError(
-            f"{where}: expected one {ANCHOR} in the weights, found {len(prefixes)}; is this a text encoder?"
+            f"{where}: expected one {family.words} in the weights, found {len(prefixes)}; is this a text encoder?"
         )
     _check_layers(where, config, weights)
     model = build_on_meta(config, method)
     prefix = prefixes[0]
-    published = published_names(config) | dict(method_names or {})
-    load_tensors(where, model, tensors, {ours: prefix + theirs for ours, theirs in published.items()})
-    inside = (f"{prefix}embeddings.", f"{prefix}encoder.")
-    _refuse_unknown(where, [n for n in tensors if n.startswith(inside) and not n.endswith("position_ids")])
-    return model, tuple(sorted(tensors))
+    tensors = {name.removeprefix(prefix) if name.startswith(prefix) else f"/{name}": t for name, t in tensors.items()}
+    published = family.names(config) | dict(method_names or {})
+    join_weights(tensors, published)
+    load_tensors(where, model, tensors, published)
+    unknown = [name for name in tensors if name.startswith(family.inside) and not name.endswith("position_ids")]
+    _refuse_unknown(where, unknown)
+    return model, tuple(sorted(name[1:] if name[0] == "/" else prefix + name for name in tensors))
 
 
 def read_filled(folder: Path, method: Method) -> Transformer:
@@ -199,7 +148,7 @@ def load_tensors(where: Path, model: Transformer, tensors: dict[str, Tensor], na
 
 def _check_layers(where: Path, config: TransformerConfig, weights: Mapping[str, Tensor]) -> None:
     """Raise InputError where the weights are too few for the layers, before so many are built."""
-    if config.layers * len(LAYER) > len(weights):
+    if config.layers * FEWEST > len(weights):
         raise InputError(f"{where}: config.json states {config.layers} layers, the weights are {len(weights)} tensors")
 
 
@@ -209,30 +158,18 @@ def _refuse_unknown(folder: Path, unknown: list[str]) -> None:
 
 
 def published_names(config: TransformerConfig) -> dict[str, str]:
-    """Return the published name of every tensor of a plain backbone, by our name."""
-    layers, mpnet = range(config.layers), bool(config.relative_buckets)
-    layer = LAYER | (MPNET_ATTENTION if mpnet else {})
-    blocks = {ours.format(n=n): theirs.format(n=n) for n in layers for ours, theirs in layer.items()}
-    tables = {ours: theirs for ours, theirs in EMBEDDINGS.items() if config.types or ours != "embeddings.segment"}
-    names = {}
-    for ours, theirs in (tables | (RELATIVE_BIAS if mpnet else {}) | blocks).items():
-        names[f"{ours}.weight"] = f"{theirs}.weight"
-        if ours.startswith("blocks.") or ours.endswith(".norm"):
-            names[f"{ours}.bias"] = f"{theirs}.bias"
-    return names
+    """Return the published name of every tensor of a plain backbone, by our name; some are joined (`families`)."""
+    return families[find_family(config)].names(config)
 
 
 def backbone_config(config: TransformerConfig) -> dict[str, Any]:
     """Return the `config.json` of this architecture."""
-    family = MPNET if config.relative_buckets else "roberta" if config.first_position else "bert"
-    absent = "types" if family == MPNET else "relative_buckets"
-    activation = {ours: theirs for theirs, ours in reversed(ACTIVATION_NAMES.items())}[config.activation]
+    name = find_family(config)
     return {
-        "architectures": [ARCHITECTURES[family]],
-        "model_type": family,
-        **{key: getattr(config, name) for name, key in FIELDS.items() if name != absent},
-        "hidden_act": activation,
-        **({} if family == MPNET else {"position_embedding_type": "absolute"}),
+        "architectures": [families[name].architecture],
+        "model_type": name,
+        **{key: getattr(config, field) for field, key in families[name].shape.items()},
+        **families[name].write(config),
     } | ({LEXICAL: config.lexical} if config.lexical else {})
 
 

@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 from sciprism.arrays import Floats
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
 from sciprism.encoders.checkpoints import backbone, released_models, sentence_transformers
+from sciprism.encoders.checkpoints.families import publish_weights
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
@@ -203,7 +204,7 @@ def write_folder(
     """
     plain = settings.method == PLAIN and not model.config.lexical
     names = backbone.published_names(model.config) if plain else {}
-    state = {names.get(ours, ours): tensor.contiguous() for ours, tensor in model.state_dict().items()}
+    state = publish_weights(model.state_dict(), names)
     if compact:
         backbone.write_compact(state, folder)
     else:

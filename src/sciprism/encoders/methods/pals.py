@@ -9,6 +9,7 @@ from sciprism.encoders.layers import Linear, initialize_weights
 from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, SelfAttention, Transformer
+from sciprism.errors import InputError
 
 
 class Projections(nn.Module):
@@ -62,6 +63,10 @@ class Pals(PerFormat):
     def fill(self, model: Transformer) -> None:
         """Put one attention per format into each side slot; the layers share the projections."""
         config, options = model.config, self.options
+        if config.style.pre_norm:
+            raise InputError(
+                "PALs are added before a block's last norm; this backbone has its norms before each sub-layer"
+            )
         shared: dict[str, Projections] = {route: Projections(config.hidden, options.size) for route in self.routes}
         model.shared = nn.ModuleDict(shared)
         for block in model.blocks:

@@ -45,8 +45,8 @@ class FormatModules(nn.Module):
 
     def __init__(self, block: Block, weights: Weights, reduction: int) -> None:
         super().__init__()
-        hidden = block.attention_norm.normalized_shape[0]
         attention = _attention_of(block)
+        hidden = attention.output.out_features
         whole = weights == "whole"
         self.query = deepcopy(attention.query) if whole else None
         self.output = deepcopy(attention.output) if whole else None
@@ -60,12 +60,12 @@ class FormatModules(nn.Module):
     def after_attention(self, x: Tensor, mixed: Tensor, block: Block, batch: PackedBatch) -> Tensor:
         """Map states and the output of their attention, both (n, hidden), to the next layer's states."""
         mixed = (self.output or _attention_of(block).output)(mixed)
-        y = (self.attention_norm or block.attention_norm)(x + self.dropout(mixed))
-        change = self.dropout((self.feed_forward or block.feed_forward)(y, batch))
+        y = block.leave(self.attention_norm or block.attention_norm, x + self.dropout(mixed), batch)
         norm = self.feed_forward_norm or block.feed_forward_norm
+        change = self.dropout((self.feed_forward or block.feed_forward)(block.enter(norm, y, batch), batch))
         if self.bottleneck is not None:
-            change = change + self.bottleneck(norm(y + change))
-        out: Tensor = norm(y + change)
+            change = change + self.bottleneck(block.leave(norm, y + change, batch))
+        out = block.finish(block.leave(norm, y + change, batch), batch)
         return out if self.map is None else out + self.map(out)
 
 
@@ -78,8 +78,13 @@ class FormatLayer(nn.ModuleDict):
         """Map the tokens' states, (R, b, K, hidden), to the next layer's."""
         modules = [module for module in map(self.__getitem__, routes) if isinstance(module, FormatModules)]
         by_route = states.flatten(1, 2)
-        query, key, value = (t.view_as(states) for t in _attention_of(block).project(by_route.flatten(0, 1)))
-        queries = [module.query(x) for module, x in zip(modules, by_route, strict=True) if module.query is not None]
+        entered = block.enter(block.attention_norm, by_route, batch)
+        query, key, value = (t.view_as(states) for t in _attention_of(block).project(entered.flatten(0, 1)))
+        queries = [
+            module.query(block.enter(module.attention_norm, x, batch))
+            for module, x in zip(modules, by_route, strict=True)
+            if module.query is not None
+        ]
         if queries:
             query = torch.stack(queries).view_as(states)
         mixed = attend(query, key, value).flatten(1, 2)
@@ -167,8 +172,12 @@ class Prism(nn.Module):
     def input_states(self, model: Transformer, routes: Sequence[str], count: int) -> Tensor:
         """Return the tokens' states before the first layer, for `count` texts, (R, count, K, hidden)."""
         table = model.embeddings
-        rows = table.add_segment(self._rows_of(routes) + table.position.weight[table.first_position])
-        return self.dropout(table.norm(rows).expand(-1, count, -1, -1))  # type: ignore[no-any-return]
+        rows = self._rows_of(routes)
+        if table.position is not None:
+            rows = rows + table.position.weight[table.first_position]
+        rows = table.add_segment(rows)
+        rows = rows if table.norm is None else table.norm(rows)
+        return self.dropout(rows.expand(-1, count, -1, -1))  # type: ignore[no-any-return]
 
     def split_states(self, cls: Tensor, routes: Sequence[str]) -> Tensor:
         """Return the tokens' states where they split from the texts' CLS states, (R, b, K, hidden)."""
@@ -288,4 +297,6 @@ def _zero_linear(hidden: int) -> Linear:
 def _attention_of(block: nn.Module) -> Attention:
     if not isinstance(block, Block) or not isinstance(block.attention, Attention):
         raise InputError("prism needs one attention per layer; this model has several (attention experts)")
+    if block.attention.key_norm is not None or block.attention.key.out_features != block.attention.output.out_features:
+        raise InputError("prism needs as many heads of keys as of queries, as wide as the model, without norms")
     return block.attention

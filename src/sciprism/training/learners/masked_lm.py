@@ -26,7 +26,7 @@ from sciprism.encoders.layers import Linear, initialize_linears, initialize_weig
 from sciprism.encoders.packing import PackedBatch, copy_tensor, pack
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.tables import NamedTable
-from sciprism.encoders.transformer import Attention, Block, SelfAttention, Transformer, TransformerConfig
+from sciprism.encoders.transformer import BERT, Attention, Block, SelfAttention, Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.files import write_tensors
 from sciprism.objectives.masked_lm import masked_lm
@@ -217,8 +217,11 @@ class Decoder(nn.Module):
 
     def __init__(self, encoder: Transformer) -> None:
         super().__init__()
+        if encoder.embeddings.position is None:
+            raise InputError("auto-encoding reads a table of positions; this backbone has rotary ones")
         rate = next(module.dropout for module in encoder.modules() if isinstance(module, SelfAttention))
-        self.block = Block(replace(encoder.config, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate))
+        config = replace(encoder.config, style=BERT, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate)
+        self.block = Block(config, 0)
         initialize_linears(self.block)
 
     def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
@@ -235,9 +238,8 @@ class Decoder(nn.Module):
             for (a, b), seen in zip(pairwise(batch.bounds), visible, strict=True)
         ]
         attended = attention.output(torch.cat(parts, dim=1).transpose(0, 1).flatten(1))
-        y = block.attention_norm(queries + block.dropout(attended))
-        out: Tensor = block.feed_forward_norm(y + block.dropout(block.feed_forward(y, batch)))
-        return out
+        y = block.leave(block.attention_norm, queries + block.dropout(attended), batch)
+        return block.leave(block.feed_forward_norm, y + block.dropout(block.feed_forward(y, batch)), batch)
 
 
 class AutoEncodingSettings(NamedTable):
@@ -311,7 +313,7 @@ class AutoEncodingLearner(MaskedLMLearner):
         batch = pack([block.unmasked.tolist() for block in blocks], encoder.route(), device=encoder.device)
         embeddings = encoder.model.embeddings
         of_text = torch.repeat_interleave(vectors, batch.sizes, dim=0, output_size=len(batch.ids))
-        queries = embeddings.position(batch.positions + embeddings.first_position) + of_text
+        queries = embeddings.places(batch) + of_text
         first = (batch.positions == 0)[:, None]
         keys = torch.where(first, of_text, embeddings(batch))
         visible = [copy_tensor(torch.from_numpy(~block.hidden), vectors.device) for block in blocks]

@@ -19,7 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.backbone import ANCHOR, build_on_meta, load_tensors, published_names, read_config
+from sciprism.encoders.checkpoints.backbone import build_on_meta, load_tensors, published_names, read_config
+from sciprism.encoders.checkpoints.families import families
 from sciprism.encoders.checkpoints.folder import convert_once, write_folder
 from sciprism.encoders.checkpoints.released_models import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file
@@ -40,6 +41,7 @@ RENAMED = {
 BACKBONE = UNCASED.format("BiomedBERT", "abstract")
 TOWERS = ("question_model", "ctx_model")
 EXPERTS = ("search", "proximity", "classification")  # in the order of their numbers in the files
+WORDS = families["bert"].words
 EXTRA = ("pooler.", "embeddings.position_ids")  # in a tower, but not used for its vectors
 UNUSED = ("linear.weight", "linear.bias")  # outside the towers, not used for vectors
 
@@ -206,10 +208,10 @@ def _split_towers(path: Path, weights: dict[str, Any], wanted: Collection[str]) 
     """Return the weights of both towers by name; a missing or unknown one is an InputError."""
     towers, expected = [], set(UNUSED)
     for tower in TOWERS:
-        anchors = [name for name in weights if name.startswith(f"{tower}.") and name.endswith(ANCHOR)]
+        anchors = [name for name in weights if name.startswith(f"{tower}.") and name.endswith(WORDS)]
         if len(anchors) != 1:
-            raise InputError(f"{path}: expected one {tower}...{ANCHOR}, found {len(anchors)}")
-        prefix = anchors[0].removesuffix(ANCHOR)
+            raise InputError(f"{path}: expected one {tower}...{WORDS}, found {len(anchors)}")
+        prefix = anchors[0].removesuffix(WORDS)
         if missing := [prefix + name for name in wanted if prefix + name not in weights]:
             raise InputError(f"{path}: {len(missing)} weights are missing, the first is {missing[0]}")
         towers.append({name: weights[prefix + name] for name in wanted})
