@@ -123,6 +123,24 @@ def test_known_positives_are_no_negatives(encoder):
     assert found < step(encoder, similarity="cosine")
 
 
+@pytest.mark.parametrize(
+    "objective", [{"name": "contrast", "similarity": "cosine"}, {"name": "four-sum"}, {"name": "triplet"}], ids=str
+)
+def test_nested_dimensions_are_the_weighted_sum_of_the_losses_of_shorter_vectors(objective, encoder):
+    generator, nested = torch.Generator().manual_seed(0), {"dimensions": [32, 8], "dimension_weights": [1.0, 0.5]}
+    vectors = [torch.randn(rows, 32, generator=generator) for rows in (2, 2, 2)]
+    batch = batch_of(EXAMPLES[:1] + EXAMPLES[1:2], seed=0)
+    vectors[2] = vectors[2][: sum(min(len(e.negatives), 1) for e in batch.examples)]
+    plain, learner = build_learners(encoder, objective, objective | nested)
+    short = [group[:, :8] for group in vectors]
+    expected = plain.loss(batch, vectors) + 0.5 * plain.loss(batch, short)
+    assert learner.loss(batch, vectors).item() == pytest.approx(expected.item(), abs=1e-6)
+    with pytest.raises(InputError, match="dimensions has 32; a vector of this model has 8 numbers"):
+        learner.loss(batch, short)
+    with pytest.raises(InputError, match="1 dimension_weights for 2 dimensions"):
+        check_objective(objective | nested | {"dimension_weights": [1.0]})
+
+
 class FixedEncoder:
     """An encoder with given vectors."""
 

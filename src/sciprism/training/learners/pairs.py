@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -28,6 +28,22 @@ from sciprism.training.examples import Example, item_key
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners, reciprocal_rank
 
 
+class NestedSettings(NamedTable):
+    """Settings of a loss of nested dimensions (Kusupati et al. 2022)."""
+
+    dimensions: tuple[PositiveInt, ...] = Field(
+        (),
+        description="Widths that the loss reads, each from the first number on, such as [384, 128]. None: all numbers.",
+    )
+    dimension_weights: tuple[PositiveFloat, ...] = Field((), description="Weights of these losses. None: 1 each.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.dimension_weights and len(self.dimension_weights) != len(self.dimensions):
+            raise ValueError(f"{len(self.dimension_weights)} dimension_weights for {len(self.dimensions)} dimensions")
+        return self
+
+
 class PairLearner(Learner):
     """A loss of the vectors of queries, of the first positive of each, and of hard negatives."""
 
@@ -43,6 +59,24 @@ class PairLearner(Learner):
             ([example.positives[0] for example in batch.examples], batch.candidate),
             (self.hard_negatives(batch), batch.candidate),
         ]
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss, or its weighted sum over the nested dimensions.
+
+        vectors: of queries (B, D), positives (B, D), negatives (N, D). InputError where a vector has fewer numbers.
+        """
+        settings = self.objective
+        if not settings.dimensions:
+            return self.pair_loss(batch, vectors)
+        if (width := vectors[0].shape[-1]) < max(settings.dimensions):
+            raise InputError(f"dimensions has {max(settings.dimensions)}; a vector of this model has {width} numbers")
+        weights = settings.dimension_weights or (1.0,) * len(settings.dimensions)
+        losses = [self.pair_loss(batch, [group[:, :size] for group in vectors]) for size in settings.dimensions]
+        return torch.stack([weight * loss for weight, loss in zip(weights, losses, strict=True)]).sum()
+
+    def pair_loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss of vectors of one width."""
+        raise NotImplementedError
 
     def hard_negatives(self, batch: Batch) -> list[Item]:
         """Return the first hard negatives of each example, example by example."""
@@ -65,7 +99,7 @@ class NegativePairLearner(PairLearner):
         return bool(example.positives and example.negatives)
 
 
-class ContrastSettings(NamedTable):
+class ContrastSettings(NestedSettings):
     """Settings of in-batch contrast (SciMult)."""
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
@@ -81,7 +115,7 @@ class ContrastLearner(PairLearner):
     settings = ContrastSettings
     gathers = True
 
-    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+    def pair_loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
         parts = self.gather(vectors)
         known_positives = self._known_positives(batch) if self.objective.mask_known else None
@@ -106,7 +140,7 @@ def _item_id(item: Item) -> int:
     return 1 + (random_bits(item_key(item)) >> 2)
 
 
-class FourSumSettings(NamedTable):
+class FourSumSettings(NestedSettings):
     """Settings of the four-sum contrast (INDUS)."""
 
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
@@ -122,7 +156,7 @@ class FourSumLearner(PairLearner):
     settings = FourSumSettings
     gathers = True
 
-    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+    def pair_loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         settings = self.objective
         parts = self.gather(vectors)
@@ -131,7 +165,7 @@ class FourSumLearner(PairLearner):
         )
 
 
-class TripletSettings(NamedTable):
+class TripletSettings(NestedSettings):
     """Settings of the triplet margin loss."""
 
     margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
@@ -149,7 +183,7 @@ class TripletLearner(NegativePairLearner):
         """Return the number of triplets."""
         return len(self.hard_negatives(batch))
 
-    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+    def pair_loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         queries, positives, negatives = vectors
         owners = [row for row, e in enumerate(batch.examples) for _ in e.negatives[: self.max_negatives]]
