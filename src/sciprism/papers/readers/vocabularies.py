@@ -172,7 +172,7 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
     """
 
     def build(cells: list[str]) -> Label:
-        identifier, name, *texts = (*cells, "")[: max(2, len(cells))]
+        identifier, name, *texts = cells if len(cells) > 1 else [*cells, ""]
         if len(texts) == 1 and _DEPTH.fullmatch(texts[0]):
             texts.pop()
         return Label(id=identifier, name=name, synonyms=tuple(dict.fromkeys(x for x in texts if x and x != name)))
