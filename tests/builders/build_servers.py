@@ -1,7 +1,5 @@
 """Servers on this machine: of web files, with all that goes wrong on a network, of Google's buckets, and of S3."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -79,7 +77,8 @@ def _make_handler(server: FileServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             server.requests.append((self.path, self.headers.get("Range", "")))
-            server.authorizations.append(self.headers.get("Authorization", ""))
+            server.authorizations.append(self.headers.get("Authorization") or self.headers.get("api-key", ""))
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if server.does.statuses and (status := server.does.statuses.pop(0)) != 200:
                 self._send(status, server.does.body, server.does.headers)
                 return
@@ -94,6 +93,8 @@ def _make_handler(server: FileServer) -> type[BaseHTTPRequestHandler]:
                 self._send(301, b"", {"Location": f"{path}/"})
             else:
                 self._send(404, b"", {})
+
+        do_PUT = do_POST = do_GET  # noqa: N815 (http.server names them)
 
         def do_HEAD(self) -> None:  # S3's question for an object
             server.requests.append((self.path, "HEAD"))
@@ -214,9 +215,9 @@ def serve_buckets() -> Iterator[Any]:
         server.stop()
 
 
-def serve_hub(branches, asked):
-    """Serve data sets of the hub: repo -> branch -> path -> bytes; `asked` receives what is listed and read."""
-    commit = "c0ffee" + "0" * 33
+def serve_hub(branches, asked, kind="datasets"):
+    """Serve repositories of the hub: name -> branch -> path -> bytes; `asked` receives what is listed and read."""
+    commit, place = "c0ffee" + "0" * 33, "/datasets" if kind == "datasets" else ""
 
     def oid(body):
         return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
@@ -229,18 +230,18 @@ def serve_hub(branches, asked):
                     sha = f"{commit}{len(branch) % 10}"
                     rows = [{"type": "file", "path": n, "size": len(b), "oid": oid(b)} for n, b in files.items()]
                     for name in (branch, sha):
-                        if path == f"/api/datasets/{repo}/tree/{name}":
+                        if path == f"/api/{kind}/{repo}/tree/{name}":
                             asked.append(f"list {branch}")
                             return self.reply(json.dumps(rows).encode(), sha)
-                        if path == f"/api/datasets/{repo}/revision/{name}":
+                        if path == f"/api/{kind}/{repo}/revision/{name}":
                             siblings = [{"rfilename": name} for name in files]
                             return self.reply(json.dumps({"id": repo, "sha": sha, "siblings": siblings}).encode(), sha)
-                        file = path.removeprefix(f"/datasets/{repo}/resolve/{name}/")
+                        file = path.removeprefix(f"{place}/{repo}/resolve/{name}/")
                         if file != path and file in files:
                             if self.command == "GET":
                                 asked.append(file)
                             return self.reply(files[file], sha, ETag=f'"{oid(files[file])}"')
-                if path.startswith(f"/api/datasets/{repo}"):
+                if path.startswith(f"/api/{kind}/{repo}"):
                     return self.reply(b"", "", status=404, **{"X-Error-Code": "RevisionNotFound"})
             return self.reply(b"", "", status=200 if path == "/" else 404, **{"X-Error-Code": "RepoNotFound"})
 

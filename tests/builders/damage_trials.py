@@ -1,13 +1,8 @@
 """Damage files at random, and compare what reading them gives: a trial must be refused or change nothing.
 
-A kind of file is a name in `KINDS`: a function that writes the files once and returns what to damage and how to
-observe it. To add a kind, write one such function and register it.
+A kind of file is a row of `KINDS`: what writes the files once, what reads them, and which of them to damage.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 import os
 import random
 import shutil
@@ -16,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ import numpy as np
 from build_sources import WORDS
 from damaged_runs import build_interrupted_run, resume
 from fake_encoder import FakeEncoder, some_papers
+from open_data import write
 from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import SplitTable, _load_table
@@ -46,17 +43,15 @@ from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed
 from sciprism.uses.search import search
 
-Damage = Callable[[bytearray, random.Random], None]
 TOLERANCE = 1e-6
 """Difference of vectors that were computed again, in other batches."""
 
 
-@dataclass(frozen=True)
 class Kind:
-    """files: those to damage, inside the folder. observe: reads the folder and returns what it gives."""
+    """build: writes a folder. observe: reads it and returns what it gives. files: patterns of those to damage."""
 
-    files: list[str]
-    observe: Callable[[Path], Any]
+    def __init__(self, build: Callable[[Path], Any], observe: Callable[[Path], Any], *files: str) -> None:
+        self.build, self.observe, self.files = build, observe, files
 
 
 @dataclass
@@ -65,19 +60,6 @@ class Outcome:
 
     counts: Counter[str] = field(default_factory=Counter)
     silent: list[str] = field(default_factory=list)
-
-
-KINDS: dict[str, Callable[[Path], Kind]] = {}
-
-
-def register(name: str) -> Callable[[Callable[[Path], Kind]], Callable[[Path], Kind]]:
-    """Add a kind of file."""
-
-    def add(build: Callable[[Path], Kind]) -> Callable[[Path], Kind]:
-        KINDS[name] = build
-        return build
-
-    return add
 
 
 # ---- damages ----
@@ -111,14 +93,7 @@ def append(content: bytearray, chance: random.Random) -> None:
     content += bytes(chance.randrange(256) for _ in range(chance.choice((1, 16, 700))))
 
 
-DAMAGES: dict[str, Damage | None] = {
-    "flip": flip,
-    "truncate": truncate,
-    "zero": zero,
-    "swap": swap,
-    "append": append,
-    "delete": None,
-}
+DAMAGES = {"flip": flip, "truncate": truncate, "zero": zero, "swap": swap, "append": append}
 
 
 # ---- trials ----
@@ -132,14 +107,16 @@ def run_trials(kind: str, count: int, seed: int, folder: Path) -> Outcome:
     """
     whole = folder / "whole"
     whole.mkdir(parents=True)
-    built = KINDS[kind](whole)
-    expected = built.observe(_copy(whole, folder / "copy"))
+    built = KINDS[kind]
+    built.build(whole)
+    files = [file for pattern in built.files for file in list_files(whole, pattern)]
+    expected = built.observe(copy_folder(whole, folder / "copy"))
     chance, outcome = random.Random(f"{kind} {seed}"), Outcome()
     for number in range(count):
-        name = chance.choice(list(DAMAGES))
-        file = chance.choice(built.files)
-        copy = _copy(whole, folder / "copy")
-        if not _damage(copy / file, DAMAGES[name], chance):
+        name = chance.choice([*DAMAGES, "delete"])
+        file = chance.choice(files)
+        copy = copy_folder(whole, folder / "copy")
+        if not damage(copy / file, name, chance):
             outcome.counts["harmless"] += 1
             continue
         found = _observe(built, copy, expected)
@@ -149,20 +126,20 @@ def run_trials(kind: str, count: int, seed: int, folder: Path) -> Outcome:
     return outcome
 
 
-def _copy(whole: Path, copy: Path) -> Path:
+def copy_folder(whole: Path, copy: Path) -> Path:
+    """Return a fresh copy of a folder."""
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(whole, copy)
-    return copy
+    return shutil.copytree(whole, copy)
 
 
-def _damage(path: Path, damage: Damage | None, chance: random.Random) -> bool:
+def damage(path: Path, how: str, chance: random.Random) -> bool:
     """Damage a file; return whether its bytes have changed."""
     before = path.read_bytes()
-    if damage is None:
+    if how == "delete":
         path.unlink()
         return True
     content = bytearray(before)
-    damage(content, chance)
+    DAMAGES[how](content, chance)
     path.write_bytes(content)
     return content != before
 
@@ -230,63 +207,24 @@ def rankings(mode: str) -> Callable[[Path], Any]:
     return read
 
 
-@register("papers")
-def build_papers(folder: Path) -> Kind:
-    build_collection(folder)
-    return Kind(list_files(folder, "papers/*"), read_collection)
-
-
-@register("vectors")
-def build_vectors(folder: Path) -> Kind:
-    build_collection(folder)
-    return Kind(list_files(folder, "vectors/**/*"), read_collection)
-
-
-@register("int8 vectors")
-def build_int8_vectors(folder: Path) -> Kind:
-    build_collection(folder, "int8")
-    return Kind(list_files(folder, "vectors/**/*"), read_collection)
-
-
-@register("large vectors")
-def build_large_vectors(folder: Path) -> Kind:
-    """Files of several blocks, read by rows."""
+def build_large_vectors(folder: Path) -> None:
+    """Write files of several blocks, which are read by rows."""
     embed(some_papers(1500), FakeEncoder(dim=512), folder, layout=CollectionLayout(shard_size=1500))
-    files = list_files(folder, "vectors/**/*")
-    assert (folder / files[0]).stat().st_size > 2 * BLOCK
+    assert (folder / list_files(folder, "vectors/**/*")[0]).stat().st_size > 2 * BLOCK
+
+
+def read_large_vectors(folder: Path) -> Any:
     rows = np.arange(0, 1500, 7)
-    return Kind(files, lambda where: StoredCollection.open(where).read_rows("near", rows).block(0, len(rows)))
+    return StoredCollection.open(folder).read_rows("near", rows).block(0, len(rows))
 
 
-@register("manifest")
-def build_manifest(folder: Path) -> Kind:
+def build_index(folder: Path, index: Any) -> None:
     build_collection(folder)
-    return Kind(["manifest.json"], read_collection)
+    index.build(StoredCollection.open(folder))
 
 
-@register("lexical index")
-def build_lexical(folder: Path) -> Kind:
-    build_collection(folder)
-    lexical.build(StoredCollection.open(folder))
-    return Kind(list_files(folder, "index/**/*"), rankings("lexical"))
-
-
-@register("inverted lists")
-def build_inverted_lists(folder: Path) -> Kind:
-    build_collection(folder)
-    approximate.build(StoredCollection.open(folder))
-    return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
-
-
-@register("embed into a damaged collection")
-def build_for_embed(folder: Path) -> Kind:
-    build_collection(folder)
-
-    def add(where: Path) -> Any:
-        report = embed(some_papers(3, first=100), FakeEncoder(), where)
-        return report.papers, read_collection(where)
-
-    return Kind([*list_files(folder, "papers/*"), *list_files(folder, "vectors/**/*"), "manifest.json"], add)
+def embed_more(folder: Path) -> Any:
+    return embed(some_papers(3, first=100), FakeEncoder(), folder).papers, read_collection(folder)
 
 
 def write_model(folder: Path, **options: Any) -> None:
@@ -320,55 +258,35 @@ def read_model(folder: Path) -> Any:
     return encoder.encode(TEXTS), encoder.encode(TEXTS, role="query"), facts
 
 
-@register("model")
-def build_model(folder: Path) -> Kind:
-    write_model(folder)
-    return Kind(list_files(folder), read_model)
-
-
-@register("compact model")
-def build_compact_model(folder: Path) -> Kind:
-    write_model(folder, compact=True)
-    return Kind(list_files(folder), read_model)
-
-
-@register("tokenizer of a model")
-def build_tokenizer(folder: Path) -> Kind:
+def read_tokens(folder: Path) -> list[int]:
     from sciprism.text.tokenizer import read_tokenizer
 
-    write_model(folder)
-    text = "Light word3 of a cell word39"
-    return Kind(["tokenizer.json", "tokenizer_config.json"], lambda where: read_tokenizer(where)[0].encode(text).ids)
+    return read_tokenizer(folder)[0].encode("Light word3 of a cell word39").ids
 
 
-@register("training checkpoint")
-def build_checkpoints(folder: Path) -> Kind:
-    """The two checkpoints and the best model of an interrupted run, which is resumed."""
+def build_checkpoints(folder: Path) -> None:
+    """Write an interrupted run, with two checkpoints and its best model."""
     write_model(folder.with_name("model"))
-    recipe = build_interrupted_run(folder, folder.with_name("model")).name
-
-    def read(where: Path) -> Any:
-        weights, found, notes = resume(where / recipe, where / "interrupted")
-        for note in notes:
-            if "damaged" in note or "missing" in note:
-                warnings.warn(ShownWarning(note), stacklevel=1)
-        return weights, found
-
-    return Kind(list_files(folder, "interrupted/*/*checkpoint/*") + list_files(folder, "interrupted/*/best/*"), read)
+    build_interrupted_run(folder, folder.with_name("model"))
 
 
-@register("vector cache")
-def build_vector_cache(folder: Path) -> Kind:
-    texts = [f"text {n} of many word{n % 7}" for n in range(50)]
-    encoder = FakeEncoder(dim=24)
+def read_resumed_run(folder: Path) -> Any:
+    weights, found, notes = resume(folder / "recipe.toml", folder / "interrupted")
+    for note in notes:
+        if "damaged" in note or "missing" in note:
+            warnings.warn(ShownWarning(note), stacklevel=1)
+    return weights, found
 
-    def read(where: Path) -> Any:
-        cache = VectorCache(where, 24)
-        return cache.read(cache.find_or_encode(texts, lambda chosen: encoder.encode([texts[i] for i in chosen])))
 
-    read(folder)
+def build_vector_cache(folder: Path) -> None:
+    read_cached_vectors(folder)
     (folder / "lock").unlink(missing_ok=True)
-    return Kind(list_files(folder), read)
+
+
+def read_cached_vectors(folder: Path) -> Any:
+    texts = [f"text {n} of many word{n % 7}" for n in range(50)]
+    encoder, cache = FakeEncoder(dim=24), VectorCache(folder, 24)
+    return cache.read(cache.find_or_encode(texts, lambda chosen: encoder.encode([texts[i] for i in chosen])))
 
 
 @contextmanager
@@ -384,31 +302,21 @@ def cache_at(folder: Path) -> Iterator[None]:
             os.environ["SCIPRISM_CACHE"] = before
 
 
-@register("conversion cache")
-def build_conversion_cache(folder: Path) -> Kind:
-    def read(where: Path) -> Any:
-        with cache_at(where):
-            return read_model(convert_once("source", "facts", write_model))
-
-    read(folder)
-    return Kind(list_files(folder), read)
+def read_conversion(folder: Path) -> Any:
+    with cache_at(folder):
+        return read_model(convert_once("source", "facts", write_model))
 
 
-@register("split cache")
-def build_split_cache(folder: Path) -> Kind:
-    data = folder.with_name("data")
-    (data / "qa_pubmedqa").mkdir(parents=True)
+def build_split_cache(folder: Path) -> None:
     rows = [{"id": str(n), "question": f"Does number {n} of many words help?", "answer": "no"} for n in range(9)]
-    with gzip.open(data / "qa_pubmedqa" / "test.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    write(folder.with_name("data"), "qa_pubmedqa/test", rows)
+    read_split(folder)
 
-    def read(where: Path) -> Any:
-        _load_table.cache_clear()  # what a new process has
-        with cache_at(where):
-            return SplitTable.load(DataRoot(data))
 
-    read(folder)
-    return Kind(list_files(folder), read)
+def read_split(folder: Path) -> Any:
+    _load_table.cache_clear()  # what a new process has
+    with cache_at(folder):
+        return SplitTable.load(DataRoot(folder.with_name("data")))
 
 
 def write_results(folder: Path) -> None:
@@ -434,20 +342,30 @@ def read_all_results(folder: Path) -> Any:
     return found, sum(1 for _ in read_results(folder))
 
 
-@register("results")
-def build_results(folder: Path) -> Kind:
-    write_results(folder)
-    return Kind(list_files(folder, "**/*.json"), read_all_results)
-
-
-@register("item scores")
-def build_item_scores(folder: Path) -> Kind:
-    write_results(folder)
-    return Kind(list_files(folder, "**/*.parquet"), read_all_results)
-
-
-@register("packed results")
-def build_packed_results(folder: Path) -> Kind:
+def write_packed_results(folder: Path) -> None:
     write_results(folder.with_name("results"))
     pack_results(folder.with_name("results"), folder)
-    return Kind(list_files(folder), read_all_results)
+
+
+KINDS = {
+    "papers": Kind(build_collection, read_collection, "papers/*"),
+    "vectors": Kind(build_collection, read_collection, "vectors/**/*"),
+    "int8 vectors": Kind(partial(build_collection, dtype="int8"), read_collection, "vectors/**/*"),
+    "large vectors": Kind(build_large_vectors, read_large_vectors, "vectors/**/*"),
+    "manifest": Kind(build_collection, read_collection, "manifest.json"),
+    "lexical index": Kind(partial(build_index, index=lexical), rankings("lexical"), "index/**/*"),
+    "inverted lists": Kind(partial(build_index, index=approximate), rankings("approximate"), "index/**/0-near/*"),
+    "embed into a damaged collection": Kind(build_collection, embed_more, "papers/*", "vectors/**/*", "manifest.json"),
+    "model": Kind(write_model, read_model, "**/*"),
+    "compact model": Kind(partial(write_model, compact=True), read_model, "**/*"),
+    "tokenizer of a model": Kind(write_model, read_tokens, "tokenizer.json", "tokenizer_config.json"),
+    "training checkpoint": Kind(
+        build_checkpoints, read_resumed_run, "interrupted/*/*checkpoint/*", "interrupted/*/best/*"
+    ),
+    "vector cache": Kind(build_vector_cache, read_cached_vectors, "**/*"),
+    "conversion cache": Kind(read_conversion, read_conversion, "**/*"),
+    "split cache": Kind(build_split_cache, read_split, "**/*"),
+    "results": Kind(write_results, read_all_results, "**/*.json"),
+    "item scores": Kind(write_results, read_all_results, "**/*.parquet"),
+    "packed results": Kind(write_packed_results, read_all_results, "**/*"),
+}

@@ -1,8 +1,6 @@
 """Runs whose files are damaged: a folder is built once, a copy is damaged, and `resume` reads it."""
 
 import hashlib
-import random
-import shutil
 from pathlib import Path
 from unittest.mock import patch
 
@@ -61,22 +59,6 @@ def run_files(run: Path) -> list[Path]:
     return [path.relative_to(run) for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock"]
 
 
-def damage(path: Path, how: str, chance: random.Random) -> bool:
-    """Flip a byte of a file, truncate it, or delete it; return whether it has changed."""
-    content = path.read_bytes()
-    if how == "delete":
-        path.unlink()
-        return True
-    if not content:
-        return False
-    place = chance.randrange(len(content))
-    changed = content[:place]
-    if how == "flip":
-        changed += bytes([content[place] ^ chance.randrange(1, 256)]) + content[place + 1 :]
-    path.write_bytes(changed)
-    return True
-
-
 def resume(recipe: Path, run: Path) -> tuple[str, list[float], list[str]]:
     """Run the recipe in a folder; return a hash of the model's weights, the losses, and what was said."""
     notes: list[str] = []
@@ -85,9 +67,3 @@ def resume(recipe: Path, run: Path) -> tuple[str, list[float], list[str]]:
     encoder = Encoder.load(model, device="cpu")
     digest = hashlib.sha256(encoder.encode(["light and heat"]).tobytes() + encoder.fingerprint.encode())
     return digest.hexdigest(), losses(run), notes
-
-
-def copy_run(run: Path, place: Path) -> Path:
-    """Return a fresh copy of a run."""
-    shutil.rmtree(place, ignore_errors=True)
-    return shutil.copytree(run, place)

@@ -1,32 +1,21 @@
 """What goes wrong in a push or a search of a database is one clear line, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from build_commands import run
-from build_databases import (
-    ENCODER,
-    KINDS,
-    WordSumEncoder,
-    build_collection,
-    new_address,
-    random_papers,
-    start_postgres,
-)
+from build_databases import ENCODER, KINDS, WordSumEncoder, build_collection, new_address, random_papers, start_postgres
+from build_servers import serve_files
 from sciprism.databases import RemoteCollection, push, remote
 from sciprism.databases.database import open_database
 from sciprism.errors import InputError, RunFailedError
@@ -72,46 +61,18 @@ def test_a_server_that_cannot_be_reached(kind: str, folder: Path, monkeypatch: p
     assert ADDRESSES[kind] in error and re.search("see that (it|the server) runs", error)
 
 
-class FakeServer(BaseHTTPRequestHandler):
-    """Answers every request with one status, and remembers the keys that it saw."""
-
-    status, body = 403, b'{"status": {"error": "forbidden"}}'
-    keys: ClassVar[set[str | None]] = set()
-
-    def answer(self) -> None:
-        self.keys.add(self.headers.get("api-key"))
-        self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.send_response(self.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(self.body)))
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    do_GET = do_PUT = do_POST = answer  # noqa: N815 (http.server names them)
-
-    def log_message(self, *_: Any) -> None:
-        """Print nothing."""
-
-
-@pytest.fixture
-def fake_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def test_a_server_that_refuses_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     pytest.importorskip("qdrant_client")
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeServer)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"qdrant://127.0.0.1:{server.server_port}/papers"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_server_that_refuses_the_key(
-    fake_server: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    assert "refuses the key; set QDRANT_API_KEY" in read_refusal(fake_server, folder, monkeypatch, capsys)
-    assert FakeServer.keys == {KEY}
-    monkeypatch.setattr(FakeServer, "status", 507)
-    with pytest.raises(RunFailedError, match=r"507 .*; mend that, and run the same command again"):
-        push(folder, fake_server)
+    with serve_files() as server:
+        address = f"{server.address.replace('http', 'qdrant')}/papers"
+        answer = {"body": b'{"status": {"error": "forbidden"}}', "headers": {"Content-Type": "application/json"}}
+        server.restart(statuses=[403] * 9, **answer)
+        assert "refuses the key; set QDRANT_API_KEY" in read_refusal(address, folder, monkeypatch, capsys)
+        assert set(server.authorizations) == {KEY}
+        server.restart(statuses=[507] * 9, **answer)
+        with pytest.raises(RunFailedError, match=r"507 .*; mend that, and run the same command again"):
+            push(folder, address)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from build_models import reference, write
-from hub_files import REPO, handler
+from build_servers import serve_hub
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import list_models, resolve
 from sciprism.errors import InputError
@@ -36,6 +34,7 @@ def test_a_packaged_model_that_is_not_installed(monkeypatch):
 
 
 MPNET = "all-mpnet-base-v2"
+REPO = "some-group/some-encoder"
 
 
 @pytest.fixture
@@ -196,12 +195,9 @@ def test_a_module_outside_the_folder(path, copy):
 @pytest.fixture
 def hub(tiny_model, tmp_path):
     """The files that were asked for, and a function that runs a script against the hub in a new process."""
-    shared = tmp_path / "shared"
-    shutil.copytree(tiny_model, shared)
-    (shared / "pytorch_model.bin").write_bytes(b"not to be fetched where safetensors are")
-    asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(shared, asked))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    files = {path.name: path.read_bytes() for path in tiny_model.iterdir()}
+    asked, files["pytorch_model.bin"] = [], b"not to be fetched where safetensors are"
+    server = serve_hub({REPO: {"main": files}}, asked, "models")
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
 
     def run(script):

@@ -1,7 +1,9 @@
 """The released models by name, from a hub's cache: SPECTER, SciNCL, SPECTER2, SciRepEval's adapters."""
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,6 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from adapterhub import FIXTURES, KNOWN
 from build_models import SHAPE, write
-from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.released_models import (
     CLS_MODELS,
@@ -63,6 +64,19 @@ def hub(tmp_path, monkeypatch):
     return tmp_path / "hub"
 
 
+def hub_layout(model, hub, name):
+    """Put a model where the hub's client keeps it: blobs, a snapshot of links to them, a ref."""
+    home, revision = hub / f"models--{name.replace('/', '--')}", "0123456789" * 4
+    for number, file in enumerate(path for path in sorted(Path(model).rglob("*")) if path.is_file()):
+        blob, link = home / "blobs" / f"{number:040d}", home / "snapshots" / revision / file.relative_to(model)
+        for path in (blob, link):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, blob)
+        link.symlink_to(os.path.relpath(blob, link.parent))
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(revision)
+
+
 @pytest.fixture
 def family(hub):
     """A function that puts a family into the hub's cache, all of it or some routes."""
@@ -101,7 +115,7 @@ def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
     for ours in ("sciprism.json", "selfcheck.json", "checksums.json"):
         (folder / ours).unlink()
     assert Encoder.load(folder, device="cpu").settings.pooling == "mean"
-    hub_layout_with_folders(folder, hub, "malteos/scincl")
+    hub_layout(folder, hub, "malteos/scincl")
     encoder = Encoder.load("malteos/scincl", device="cpu")
     assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
     assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
@@ -211,7 +225,7 @@ def test_a_peer_is_asked_with_the_prompt_of_its_makers(name, hub, tmp_path, tiny
     Encoder.load(tiny_model, pooling="cls", device="cpu").save(folder)
     for ours in ("sciprism.json", "selfcheck.json", "checksums.json"):
         (folder / ours).unlink()
-    hub_layout_with_folders(folder, hub, name)
+    hub_layout(folder, hub, name)
     encoder = Encoder.load(name, device="cpu")
     assert encoder.texts(["dark matter"], "query") == [f"{PROMPTS[name]['query']}dark matter"]
     assert encoder.texts(["dark matter"], "paper") == [f"{PROMPTS[name].get('paper', '')}dark matter"]
@@ -219,5 +233,5 @@ def test_a_peer_is_asked_with_the_prompt_of_its_makers(name, hub, tmp_path, tiny
     shutil.rmtree(hub / f"models--{name.replace('/', '--')}")
     about["prompts"] = {"query": "find: ", "document": ""}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(about))
-    hub_layout_with_folders(folder, hub, name)
+    hub_layout(folder, hub, name)
     assert Encoder.load(name, device="cpu").texts(["dark"], "query") == ["find: dark"]

@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from build_runs import losses
-from damaged_runs import build_runs, copy_run, damage, resume, run_files
+from damage_trials import copy_folder, damage
+from damaged_runs import build_runs, resume, run_files
 from kill_switch import killed_after
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError
@@ -22,7 +23,7 @@ def runs(tmp_path_factory, tiny_model):
     """An interrupted run and a finished one, and what the first one ends with."""
     folder = tmp_path_factory.mktemp("runs")
     recipe = build_runs(folder, tiny_model)
-    whole = resume(recipe, copy_run(folder / "interrupted", folder / "whole"))
+    whole = resume(recipe, copy_folder(folder / "interrupted", folder / "whole"))
     assert whole[1] == losses(folder / "finished")
     return folder, recipe, whole
 
@@ -30,7 +31,7 @@ def runs(tmp_path_factory, tiny_model):
 def outcome(runs, kind, file, how, chance, place):
     """Damage a file of a run and resume it: refused, said, harmless or silent."""
     folder, recipe, whole = runs
-    run = copy_run(folder / kind, place)
+    run = copy_folder(folder / kind, place)
     if not damage(run / file, how, chance):
         return "harmless"
     try:
@@ -64,7 +65,7 @@ def test_no_damage_of_a_run_is_silent(kind, runs, tmp_path):
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(runs, tmp_path):
     """Steps are repeated with the same losses; then there is one checkpoint again, and no trace of the damage."""
     folder, recipe, whole = runs
-    run = copy_run(folder / "interrupted", tmp_path / "run")
+    run = copy_folder(folder / "interrupted", tmp_path / "run")
     stage = run / "contrast"
     steps = [json.loads((stage / name / "state.json").read_text())["step"] for name in CHECKPOINTS]
     assert steps == [5, 3] and len(losses(run)) == 5
@@ -83,7 +84,7 @@ CHECKPOINTS = ("checkpoint", "previous_checkpoint")
 
 def test_without_a_whole_checkpoint_the_run_says_what_to_do(runs, tmp_path):
     folder, recipe, whole = runs
-    run = copy_run(folder / "interrupted", tmp_path / "run")
+    run = copy_folder(folder / "interrupted", tmp_path / "run")
     for name in CHECKPOINTS:
         damage(run / "contrast" / name / "weights.safetensors", "truncate", random.Random(1))
     with pytest.raises(InputError, match=r"no checkpoint is whole: .*weights.* remove what there is of checkpoint, "):
@@ -108,7 +109,7 @@ def test_without_a_whole_checkpoint_the_run_says_what_to_do(runs, tmp_path):
 def test_damage_without_checksums_is_a_message_too(file, content, message, runs, tmp_path):
     """Of a run whose checksums and checkpoint before the last someone has deleted."""
     folder, recipe, _ = runs
-    run = copy_run(folder / "interrupted", tmp_path / "run")
+    run = copy_folder(folder / "interrupted", tmp_path / "run")
     for path in run.rglob("checksums.json"):
         path.unlink()
     shutil.rmtree(run / "contrast" / "previous_checkpoint")
