@@ -5,8 +5,6 @@ Scores of clicked recommendations, worked by hand.
 Order of pairs against a loop over all pairs.
 """
 
-from __future__ import annotations
-
 import re
 from math import log2
 
@@ -16,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.metrics.rankings import click_scores, grade_rankings, pair_order, parse_metric, ranking_metrics
+from sciprism.metrics.rankings import click_scores, grade_rankings, pair_order, parse_metric
 
 PEER_NAMES = {
     "ndcg": "ndcg",
@@ -36,8 +34,7 @@ PEER_NAMES = {
 }
 IDS = st.sampled_from(["9", "10", "1", "100", "a", "A", "ab", "é", "z", "中", "😀", "\uff5e", "d-1", "d_1", " "])
 SCORES = st.one_of(
-    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-9, 1.0 - 1e-9, 0.5, -3.0, 1e300, -1e300, float("inf")]),
-    st.floats(-2, 2),
+    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-9, 1.0 - 1e-9, 0.5, -3.0, 1e300, -1e300, float("inf")]), st.floats(-2, 2)
 )
 RUNS = st.dictionaries(st.sampled_from("qrstu"), st.dictionaries(IDS, SCORES, max_size=12), max_size=5)
 QRELS = st.dictionaries(
@@ -119,22 +116,6 @@ def test_nothing_to_score_gives_nothing():
         assert values(name, {}, {"q": {"a": 1}}) == {"q": 0.0}
 
 
-@pytest.mark.parametrize("depth", ["", "@1", "@3", "@50"])
-@pytest.mark.parametrize("family", sorted(ranking_metrics))
-def test_every_metric_is_best_on_a_perfect_ranking(family, depth):
-    rng = np.random.default_rng(1)
-    grades = {f"d{n}": int(g) for n, g in enumerate([3, 2, 2, 1, 0, 0, -1, 0])}
-    best = values(family + depth, {"q": {i: float(g) for i, g in grades.items()}}, {"q": grades})["q"]
-    worst = values(family + depth, {"q": {i: -float(g) for i, g in grades.items()}}, {"q": grades})["q"]
-    others = [
-        values(family + depth, {"q": dict(zip(grades, rng.random(8), strict=True))}, {"q": grades})["q"]
-        for _ in range(30)
-    ]
-    assert 0 <= worst <= min(others) + 1e-12 and max(others) <= best + 1e-12 <= 1 + 2e-12
-    if family in {"ndcg", "mrr", "success"}:
-        assert best == pytest.approx(1.0)
-
-
 def test_names_are_parsed_and_unknown_ones_list_the_known():
     assert parse_metric("ndcg@10")[1] == 10 and parse_metric("map")[1] is None
     with pytest.raises(InputError, match="unknown ranking metric 'bpref'; known: map, mrr, ndcg, p, recall"):
@@ -182,27 +163,6 @@ def test_clicks_worked_by_hand():
 def test_wrong_input_is_told(shown, clicked, propensities, message):
     with pytest.raises(InputError, match=message):
         click_scores(shown, clicked, propensities)
-
-
-ROWS = st.tuples(st.sampled_from("rst"), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(-2, 2).map(float))
-
-
-@given(st.lists(ROWS, max_size=25))
-@settings(max_examples=60)
-def test_equals_a_loop_over_pairs(rows):
-    found = pair_order([r for r, _, _ in rows], [rating for _, rating, _ in rows], [score for _, _, score in rows])
-    scores = dict(zip(found.raters, zip(found.values, found.weights, strict=True), strict=True))
-    for rater in {r for r, _, _ in rows}:
-        lost = total = 0.0
-        for one, better, high in rows:
-            for other, worse, low in rows:
-                if one == other == rater and better > worse:
-                    total += better - worse
-                    lost += (better - worse) * (0.5 if high == low else float(high < low))
-        if total:
-            assert scores[rater] == (pytest.approx(1 - lost / total), pytest.approx(total))
-        else:
-            assert rater in found.unordered and rater not in scores
 
 
 def test_raters_worked_by_hand():

@@ -48,18 +48,6 @@ def test_a_label_that_stands_for_several_counts_as_often():
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_frequent_labels_are_learnt_to_be_frequent():
-    """Scores of labels alone, no paper told apart, become log odds of how often papers have them."""
-    positives = torch.tensor([[i < 6, i >= 6] for i in range(8)])
-    papers, labels = torch.ones(8, 1), torch.zeros(2, 1, requires_grad=True)
-    descent = torch.optim.SGD([labels], lr=0.5)
-    for _ in range(200):
-        descent.zero_grad()
-        label_ranking(papers, labels, positives).backward()
-        descent.step()
-    assert (labels[0] - labels[1]).item() == pytest.approx(math.log(6 / 2), abs=1e-3)
-
-
 def test_a_paper_that_carries_all_labels_teaches_nothing():
     papers, labels = torch.eye(2), torch.ones(3, 2, requires_grad=True)
     loss = label_ranking(papers, labels, torch.ones(2, 3, dtype=torch.bool))

@@ -1,7 +1,5 @@
 """Fitted weights against liblinear's, by the value of liblinear's own objective in double precision."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -81,79 +79,6 @@ def test_reaches_the_optimum_of_liblinear(problem) -> None:
     value, gap = ours(*problem)
     assert gap <= 1e-4
     assert value <= liblinear(*problem) * (1 + 1.05e-4) + 1e-12
-
-
-def hard(kind: str, loss: str) -> tuple[np.ndarray, np.ndarray]:
-    numbers = np.random.default_rng(7)
-    features = rows(numbers, 120, 20)
-    targets = wanted(loss, numbers, features)
-    if kind == "separable":
-        targets = wanted(loss, numbers, features, noise=0.0)
-    elif kind == "fewer rows than features":
-        features = rows(numbers, 30, 80)
-        targets = targets[:30]
-    elif kind == "two positives":
-        targets = np.where(np.arange(120) < 2, 1, -1).astype(np.float32) * np.abs(targets)
-        targets = np.sign(targets) if loss != "epsilon_insensitive" else targets
-    elif kind == "duplicated rows":
-        features = features[np.arange(120) % 10]
-    elif kind == "long vectors":
-        features = rows(numbers, 120, 20, scale=300, shift=0.5)
-    elif kind == "a zero row":
-        features[5] = 0
-    return features, targets
-
-
-KINDS = (
-    "separable",
-    "fewer rows than features",
-    "two positives",
-    "duplicated rows",
-    "long vectors",
-    "a zero row",
-)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_hard_problems_end_with_a_certificate_that_holds(loss, kind, intercept) -> None:
-    """Every C of the published grids; liblinear itself may stop early here, so it may only do worse."""
-    features, targets = hard(kind, loss)
-    costs = (1e-4, 1e-1, 100.0)
-    columns = np.repeat(targets[:, None], len(costs), axis=1)
-    found = fit(features, columns, loss=loss, cost=costs, intercept=intercept)
-    for cost, vectors, shift, gap in zip(costs, found.vectors, found.intercepts, found.gaps, strict=True):
-        assert gap <= 1e-4, cost
-        value = objective(loss, features, targets, vectors, shift, cost)
-        assert value <= liblinear(loss, features, targets, cost, intercept) * (1 + 1.05e-4), cost
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_columns_costs_and_rows_are_kept_apart(loss) -> None:
-    """Many problems in one call, over several blocks and cores, give what each gives alone."""
-    numbers = np.random.default_rng(1)
-    features = rows(numbers, 1300, 6)
-    targets = np.stack([wanted(loss, numbers, features) for _ in range(3)], axis=1)
-    costs, chosen = [0.01, 1.0, 3.0], np.arange(0, 1300, 2)
-    together = fit(features[chosen], targets[chosen], loss=loss, cost=costs, intercept=True)
-    for column, cost in enumerate(costs):
-        mine = targets[chosen, column]
-        least, _ = ours(loss, features[chosen], mine, cost, True)
-        value = objective(loss, features[chosen], mine, together.vectors[column], together.intercepts[column], cost)
-        assert value == pytest.approx(least, rel=2e-4)
-
-
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_a_row_with_target_0_is_left_out(loss) -> None:
-    numbers = np.random.default_rng(2)
-    features = rows(numbers, 60, 5)
-    targets = wanted(loss, numbers, features)
-    masked = np.where(np.arange(60) < 20, 0, targets).astype(np.float32)
-    found = fit(features, masked[:, None], loss=loss, cost=1.0, intercept=True)
-    least, _ = ours(loss, features[20:], targets[20:], 1.0, True)
-    value = objective(loss, features[20:], targets[20:], found.vectors[0], found.intercepts[0], 1.0)
-    assert value == pytest.approx(least, rel=2e-4)
 
 
 def test_worked_by_hand() -> None:

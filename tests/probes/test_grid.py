@@ -1,7 +1,5 @@
 """Grid search against scikit-learn's GridSearchCV: folds, scores, the chosen C, predictions, odd data."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

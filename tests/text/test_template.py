@@ -4,7 +4,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.text.template import FIELDS, PAPER_FIELDS, Template
+from sciprism.text.template import PAPER_FIELDS, Template
 
 PAPER = Paper(
     id="p",
@@ -15,11 +15,6 @@ PAPER = Paper(
     year=1905,
     keywords=("optics", "waves"),
 )
-
-
-def test_title_and_abstract_are_read_unless_a_task_says_otherwise():
-    assert FIELDS == ("title", "abstract")
-    assert Template().text(PAPER, "paper") == "On Light Light bends."
 
 
 @pytest.mark.parametrize(
@@ -61,13 +56,6 @@ def test_labels_and_queries():
     assert template.text(Label(id="l", name="Optics"), "label") == "Optics"
     assert template.text("bending of light", "query") == "find bending of light"
     assert template.text("", "query") == "find "
-
-
-def test_a_prompt_comes_before_its_role_only():
-    template = Template(prompts={"query": "query: ", "paper": "passage: "})
-    assert template.text("light", "query") == "query: light"
-    assert template.text(PAPER, "paper") == "passage: On Light Light bends."
-    assert template.text("light", "label") == "light"
 
 
 def test_lower_case():

@@ -17,7 +17,6 @@ from sciprism.text.tokenizer import (
     ROBERTA_TOKENS,
     describe_tokenizer,
     open_tokenizer,
-    read_json,
     read_tokenizer,
     read_tokens,
     tokenize_texts,
@@ -132,22 +131,6 @@ def test_a_text_far_beyond_what_is_read_costs_what_is_read(piece, wordpiece_fold
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
-def test_any_text(kind, wordpiece_folder, byte_level_folder):
-    folder, peer = {
-        "wordpiece": (wordpiece_folder, BertTokenizer),
-        "byte-level": (byte_level_folder, RobertaTokenizer),
-    }[kind]
-    tokenizer, _ = read_tokenizer(folder)
-    reference = peer.from_pretrained(folder)
-
-    @given(text=texts.filter(lambda text: "<mask>" not in text))
-    def check(text):
-        assert_same(tokenizer, reference, [text])
-
-    check()
-
-
-@pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
 def test_tokenizer_json_with_truncation_and_padding_inside(
     kind, wordpiece_folder, byte_level_folder, nasty_texts, tmp_path
 ):
@@ -202,11 +185,7 @@ def test_tokenizer_json_goes_first(wordpiece_folder, byte_level_folder, tmp_path
 def test_renamed_special_tokens(tmp_path):
     vocabulary = ["<pad>", "<unk>", "<start>", "<end>", "<hide>", "a", "b"]
     (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    mapping = {
-        "cls_token": "<start>",
-        "sep_token": {"content": "<end>", "lstrip": False},
-        "pad_token": "<pad>",
-    }
+    mapping = {"cls_token": "<start>", "sep_token": {"content": "<end>", "lstrip": False}, "pad_token": "<pad>"}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps(mapping))
     (tmp_path / "tokenizer_config.json").write_text('{"unk_token": "<unk>", "mask_token": "<hide>"}')
     tokenizer, special = read_tokenizer(tmp_path)
@@ -250,10 +229,7 @@ WRONG = {
     "settings are a list": ({"tokenizer_config.json": "[]"}, "tokenizer_config.json: holds a list"),
     "settings are broken": ({"tokenizer_config.json": "{"}, "tokenizer_config.json: cannot be read as JSON"),
     "token without content": ({"tokenizer_config.json": '{"cls_token": {"a": 1}}'}, "cannot be read"),
-    "added tokens are a list": (
-        {"vocab.txt": "\n".join(BERT_TOKENS.values()), "added_tokens.json": "[]"},
-        "list",
-    ),
+    "added tokens are a list": ({"vocab.txt": "\n".join(BERT_TOKENS.values()), "added_tokens.json": "[]"}, "list"),
 }
 
 
@@ -266,29 +242,8 @@ def test_wrong_folders(files, message, tmp_path):
     assert message in str(caught.value) and str(tmp_path) in str(caught.value)
 
 
-def test_read_json(tmp_path):
-    path = tmp_path / "a.json"
-    assert read_json(path, missing={}) == {}
-    with pytest.raises(InputError, match="there is no a"):
-        read_json(path)
-    path.write_text("[1]")
-    assert read_json(path, kind=list) == [1]
-    with pytest.raises(InputError, match="holds a list, expected a dict"):
-        read_json(path)
-    path.write_bytes(b"\xff")
-    with pytest.raises(InputError, match="cannot be read as JSON"):
-        read_json(path)
-    path.write_text("[" * 100_000)
-    with pytest.raises(InputError, match="cannot be read as JSON"):
-        read_json(path, kind=list)
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("gone.json", None, "no such file"),
-        ("broken.json", "{}", "cannot be read"),
-    ],
+    ("name", "content", "message"), [("gone.json", None, "no such file"), ("broken.json", "{}", "cannot be read")]
 )
 def test_files_that_are_no_tokenizer(name, content, message, tmp_path):
     if content is not None:

@@ -42,11 +42,7 @@ def test_a_folder_of_it_is_read_again(learned, tmp_path):
     assert special["mask_token"] == "<mask>" and special["cls_token"] == "<s>"
     fast = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
     assert fast("A kinase")["input_ids"] == learned.encode("A kinase").ids
-    assert (fast.mask_token_id, fast.pad_token_id, fast.model_max_length) == (
-        learned.get_vocab_size() - 1,
-        1,
-        512,
-    )
+    assert (fast.mask_token_id, fast.pad_token_id, fast.model_max_length) == (learned.get_vocab_size() - 1, 1, 512)
 
 
 def test_nothing_to_learn_from():
