@@ -1,7 +1,5 @@
 """Small data sets written in the layouts of published benchmarks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,6 +29,11 @@ def hub(folder: Path, split: str, rows: list[dict[str, Any]], parts: int = 1) ->
     for part in range(parts):
         name = f"{split}-{part:05}-of-{parts:05}.parquet"
         parquet.write_table(table.slice(part * size, size), folder / name)
+
+
+def counted(data: Any) -> dict[str, int]:
+    """Return how many records were dropped from data, by reason."""
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def paper(name: Any, **more: Any) -> dict[str, Any]:

@@ -57,20 +57,6 @@ def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
     assert data_root.provenance() == {"a.jsonl": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"a": 1}\n{"a": \n', "line 2: not valid JSON"),
-        ("[1]", "line 1: 1 is not an object"),
-        ("3\n", "line 1: 3 is not an object"),
-    ],
-)
-def test_a_broken_line_is_named(tmp_path, text, message):
-    (tmp_path / "a.jsonl").write_text(text)
-    with pytest.raises(InputError, match=message):
-        list(DataRoot(tmp_path).records(tmp_path / "a.jsonl"))
-
-
 def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
     members = {f"p{i}": {"title": "é" * 997, "n": [i]} for i in range(2 * CHUNK // 1000)}
     (tmp_path / "m.json").write_text(json.dumps(members, ensure_ascii=False), encoding="utf-8")
@@ -124,10 +110,7 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
 @pytest.mark.parametrize("place", ["group/name/fos", "name/fos", "fos"])
 @pytest.mark.parametrize(
     "files",
-    [
-        ("test-00000-of-00002.parquet", "test-00001-of-00002.parquet"),
-        ("test/0000.parquet", "test/0001.parquet"),
-    ],
+    [("test-00000-of-00002.parquet", "test-00001-of-00002.parquet"), ("test/0000.parquet", "test/0001.parquet")],
 )
 def test_a_local_folder_comes_first(tmp_path, place, files):
     for number, name in enumerate(files):
@@ -171,19 +154,13 @@ def test_a_config_that_is_alone_may_lie_at_the_top():
 
 def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
     with pytest.raises(
-        InputError,
-        match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'",
+        InputError, match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'"
     ):
         list(DataRoot(tmp_path).rows("group/name", "fos", split="test"))
     with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then pass --data"):
         DataRoot().file("group/name", "qrels/test.tsv", revision="abc")
     with pytest.raises(InputError, match=r"are not in .*; ask the authors"):
         DataRoot(tmp_path).local("scidocs", "ask the authors")
-
-
-def test_a_file_may_have_an_older_name(tmp_path):
-    path = write(tmp_path / "name/PPR_corpus.jsonl.gz")
-    assert DataRoot(tmp_path).file("group/name", "PPR/corpus.jsonl", names=("PPR_corpus.jsonl",)) == path
 
 
 def packed(rows):
@@ -246,11 +223,7 @@ def served(tmp_path_factory):
 
     def run(script, **more):
         done = subprocess.run(
-            [sys.executable, "-c", script],
-            env=environment | more,
-            capture_output=True,
-            text=True,
-            timeout=100,
+            [sys.executable, "-c", script], env=environment | more, capture_output=True, text=True, timeout=100
         )
         return (done.stdout + done.stderr).splitlines()
 

@@ -1,7 +1,5 @@
 """Fetching data sets, from a server of our own that drops connections, changes files and refuses."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -80,22 +80,6 @@ def test_counts_say_what_became_of_each_set(home):
     assert set(table.missing) == set(OPEN_DATA_BY_NAME) - set(table.counts)
 
 
-def test_leaks_name_the_tests(home):
-    table = SplitTable.build(home)
-    papers = [
-        Paper(id="mine", title="HOW GECKOS hold on to walls of glass"),
-        Paper(id="free", title="A paper that nobody else has at all"),
-        Paper(id="10.1000/C"),
-        Paper(id="arxiv:2001.00001v2", ids={"pmid": "8"}),
-    ]
-    assert [table.tests_of(*list_paper_keys(paper)) for paper in papers] == [
-        ("qa_pubmedqa",),
-        (),
-        ("xmc_pubmed_mesh",),
-        ("xmc_pubmed_mesh",),
-    ]
-
-
 def test_names_are_one_however_they_are_written():
     assert "arxiv:2001.00001" in list_paper_keys(Paper(id="arXiv:2001.00001v3"))
     assert "doi:10.5555/abc" in list_paper_keys(Paper(id="10.5555/ABC"))
@@ -145,9 +129,7 @@ def test_rules():
 
 
 RECORDS = st.lists(
-    st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(PARTS), st.booleans()),
-    min_size=1,
-    max_size=14,
+    st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(PARTS), st.booleans()), min_size=1, max_size=14
 )
 
 

@@ -15,11 +15,7 @@ CORPUS = [
     {"_id": 7, "title": None, "text": "Seven."},
     {"_id": "q1", "title": "", "text": ""},
 ]
-QUERIES = [
-    {"_id": "q1", "text": "what is ozone"},
-    {"_id": "q2", "text": "nobody judged"},
-    {"_id": 7, "text": "x"},
-]
+QUERIES = [{"_id": "q1", "text": "what is ozone"}, {"_id": "q2", "text": "nobody judged"}, {"_id": 7, "text": "x"}]
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\t7\t-1\nq1\tgone\t1\nlost\td1\t1\n7\t7\t1\n"
 
 
@@ -38,10 +34,7 @@ def test_a_folder(tmp_path):
     data = BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.queries == ["what is ozone", "x"] and data.query_role == "query"
     assert data.document_ids == ["d1", "7", "q1", "gone"]
-    assert data.documents[:2] == [
-        Paper(id="d1", title="Ozone", abstract="Ozone is."),
-        Paper(id="7", abstract="Seven."),
-    ]
+    assert data.documents[:2] == [Paper(id="d1", title="Ozone", abstract="Ozone is."), Paper(id="7", abstract="Seven.")]
     assert [rows.tolist() for rows in data.judged] == [[0, 1, 3], [1]]
     assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]
     assert hidden(data, "q1") == hidden(data, "7") == ["gone"], "what is not there cannot be found"
@@ -59,16 +52,6 @@ def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
     data = BeirSet(name="mine").read(DataRoot(tmp_path))
     assert hidden(data, "q1") == ["q1"] and hidden(data, "7") == ["7"]
     assert BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path)).excluded is None
-
-
-@pytest.mark.parametrize(
-    "qrels",
-    ["q1\td1\t1\n7\td1\t1\n", "query-id\tcorpus-id\tscore\nq1\td1\t1\n7\td1\t1.0\n", "q1 0 d1 1\n7 0 d1 1\n"],
-)
-def test_judgements_with_and_without_a_header(tmp_path, qrels):
-    folder(tmp_path / "mine", qrels)
-    data = BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
-    assert data.query_ids == ["q1", "7"] and [grades.tolist() for grades in data.grades] == [[1], [1]]
 
 
 def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
@@ -95,11 +78,7 @@ def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
     plain = [{"_id": str(row["_id"]), "title": row["title"] or "", "text": row["text"]} for row in CORPUS]
     base = tmp_path / "hub/BeIR"
     hub(base / "nfcorpus/corpus", "corpus", plain)
-    hub(
-        base / "nfcorpus/queries",
-        "queries",
-        [{"_id": str(row["_id"]), "text": row["text"]} for row in QUERIES],
-    )
+    hub(base / "nfcorpus/queries", "queries", [{"_id": str(row["_id"]), "text": row["text"]} for row in QUERIES])
     rows = [line.split("\t") for line in QRELS.splitlines()[1:]]
     judged = [{"query-id": q, "corpus-id": d, "score": int(grade)} for q, d, grade in rows]
     hub(base / "nfcorpus-qrels/default", "validation", judged)

@@ -56,10 +56,7 @@ def test_papers_queries_and_qrels_found_in_a_folder(folder):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_judgements_in_tables_with_names_of_columns(folder, ending):
-    rows = [
-        {"query-id": "q1", "document_id": "dark", "grade": 2.0},
-        {"query-id": "q2", "document_id": "cell"},
-    ]
+    rows = [{"query-id": "q1", "document_id": "dark", "grade": 2.0}, {"query-id": "q2", "document_id": "cell"}]
     if ending == "jsonl":
         text = "\n".join(map(json.dumps, rows))
     else:

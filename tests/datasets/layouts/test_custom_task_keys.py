@@ -10,12 +10,7 @@ SETTINGS = {
     "retrieve": ("search", "ndcg@10", 'data = "ozone"\nwithout_itself = true\n', "6959e29451a1ad98"),
     "label": ("classification", "recall@5", 'data = "ozone"\n', "e4841ae6a6cd5eca"),
     "nearest-label": ("classification", "f1_macro", 'data = "ozone"\n', "a9e56af14852c1ed"),
-    "match": (
-        "proximity",
-        "good p@5",
-        'data = "ozone"\nlevels = [["good", 2.5]]\n',
-        "4b7b762156d2e89c",
-    ),
+    "match": ("proximity", "good p@5", 'data = "ozone"\nlevels = [["good", 2.5]]\n', "4b7b762156d2e89c"),
     "cluster": ("proximity", "b3", 'data = "ozone"\n', "4aaf39b4738b75fb"),
     "tag": ("classification", "entity_f1", 'data = "ozone"\nmerged = true\n', "2413f6a632b1c931"),
     "pair": ("classification", "pearson", 'data = "ozone"\n', "6dded08babe24efc"),

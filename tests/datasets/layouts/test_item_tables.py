@@ -1,8 +1,5 @@
 """Rows of people's tables: places in messages, delimiters, encodings, ids."""
 
-import gzip
-import json
-
 import pytest
 
 from sciprism.datasets.layouts.item_tables import find_files, read_item_table, read_rows, require_file
@@ -25,39 +22,12 @@ def test_tables_with_any_delimiter_and_quoted_cells(tmp_path, mark):
     assert (first.where, second.where) == (f"{path}, line 2", f"{path}, line 5")
 
 
-def test_json_lines_lists_gzip_and_old_encodings(tmp_path):
-    records = [{"id": 17, "tags": ["a", "b", "a"]}, {"id": 18.0, "tags": None}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
-    (tmp_path / "b.json").write_text(json.dumps(records, indent=1))
-    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
-    for name in ("a.jsonl", "b.json", "c.jsonl.gz"):
-        found = rows(tmp_path / name)
-        assert [row.id("id") for row in found] == ["17", "18"]
-        assert [row.several("tags") for row in found] == [("a", "b"), ()]
-    (tmp_path / "d.csv").write_bytes("id,name\n1,Müller".encode("cp1252"))
-    assert rows(tmp_path / "d.csv")[0].get("name") == "Müller"
-
-
-def test_texts_are_cut_into_several_at_semicolons(tmp_path):
-    (tmp_path / "a.tsv").write_text("id\ttags\n1\tred; blue ;;red\n2\t \n")
-    first, second = rows(tmp_path / "a.tsv")
-    assert first.several("tags") == ("red", "blue") and second.several("tags") == ()
-    assert second.has("tags") and not second.has("colour")
-
-
 def test_values_that_mean_none_are_no_ids_and_printed_lists_have_items(tmp_path):
     (tmp_path / "a.csv").write_text('id,tags,label\n12.0,"[\'red\', ""o\'blue""]",NA\nnan,,x\n')
     first, second = rows(tmp_path / "a.csv")
     assert first.id("id") == "12" and first.several("tags") == ("red", "o'blue") and first.get("label") == "NA"
     with pytest.raises(InputError, match=r"a\.csv, line 3: id is 'nan', which means none"):
         second.id("id")
-
-
-def test_ids_of_two_types_are_read_as_texts_and_counted(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": "2"}\n{"id": 3}')
-    dropped = DropReport()
-    assert [row.id("id") for row in rows(tmp_path / "a.jsonl", dropped)] == ["1", "2", "3"]
-    assert dropped.to_json()["id of another type than the first, read as text"]["first"] == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -105,10 +75,7 @@ def test_papers_of_any_format_and_what_cannot_be_used_is_counted(tmp_path):
 def test_files_are_found_by_their_names(tmp_path):
     for name in ("papers.bib", "papers.part2.csv", "labels.csv"):
         (tmp_path / name).write_text("x")
-    assert [path.name for path in find_files(tmp_path, "topics", "papers")] == [
-        "papers.bib",
-        "papers.part2.csv",
-    ]
+    assert [path.name for path in find_files(tmp_path, "topics", "papers")] == ["papers.bib", "papers.part2.csv"]
     assert require_file(tmp_path, "labels").name == "labels.csv"
     with pytest.raises(InputError, match=r"2 files named papers; it contains labels\.csv, papers\.bib"):
         require_file(tmp_path, "papers")

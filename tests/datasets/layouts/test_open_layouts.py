@@ -107,14 +107,7 @@ def graph(tmp_path):
         cited = [f"10.1/{m}" for m in range(n - 6, n)] if n >= 10 else []
         year = 2016 + n % 4 if n >= 10 else 2000
         rows.append(
-            paper(
-                f"10.1/{n}",
-                title(n),
-                venue="Vis",
-                year=year,
-                references=cited,
-                keywords=["Old", f"k{n // 2}"],
-            )
+            paper(f"10.1/{n}", title(n), venue="Vis", year=year, references=cited, keywords=["Old", f"k{n // 2}"])
         )
     write(tmp_path, "citegraph_vis/papers", rows)
     return DataRoot(tmp_path)
@@ -182,17 +175,13 @@ def collection(tmp_path):
         write(tmp_path, f"{data}/corpus", rows)
     write(tmp_path, "ir_cranfield/queries", [{"_id": "q1", "text": "frogs"}, {"_id": "q2", "text": "none"}])
     write_table(
-        tmp_path,
-        "ir_cranfield/qrels/test.tsv",
-        [("q1", "0", 2), ("q1", "3", 1), ("q1", "9", 1), ("q9", "1", 1)],
+        tmp_path, "ir_cranfield/qrels/test.tsv", [("q1", "0", 2), ("q1", "3", 1), ("q1", "9", 1), ("q9", "1", 1)]
     )
     write_table(tmp_path, "ir_cranfield/out.tsv", [("q1", "2")])
     asked = {"_id": "1_method", "text": "...", "metadata": {"paper_id": "1", "facet": "method"}}
     write(tmp_path, "ir_csfcube/queries", [asked, asked | {"_id": "7_method", "metadata": {"paper_id": "7"}}])
     write_table(
-        tmp_path,
-        "ir_csfcube/qrels/test.tsv",
-        [("1_method", "0", 3), ("1_method", "2", 0), ("7_method", "0", 1)],
+        tmp_path, "ir_csfcube/qrels/test.tsv", [("1_method", "0", 3), ("1_method", "2", 0), ("7_method", "0", 1)]
     )
     write_table(tmp_path, "ir_cacm/citation_links.tsv", [("0", "1"), ("1", "2")])
     return DataRoot(tmp_path)
@@ -233,10 +222,7 @@ def test_search_by_titles_summaries_and_sentences(tmp_path):
     titles = TitleToAbstract(data="conference_papers", sizes=SampleSizes(test=4)).read(home)
     assert len(titles.queries) == 4 and not any(document.title for document in titles.documents)
     cited = [{"citing_id": "P1", "text": "Both do it."}, {"citing_id": "P2", "text": "One does it."}]
-    rows = [
-        paper("A00", title(7), citing_sentences=cited),
-        paper("A01", title(8), citing_sentences=cited[:1]),
-    ]
+    rows = [paper("A00", title(7), citing_sentences=cited), paper("A01", title(8), citing_sentences=cited[:1])]
     write(tmp_path, "citegraph_acl/papers", rows)
     sentences = CitingSentences(data="citegraph_acl").read(DataRoot(tmp_path))
     both = sentences.queries.index("Both do it.")
@@ -270,20 +256,13 @@ def test_free_keywords_are_labels_where_two_papers_have_them(tmp_path):
     write(tmp_path, "citegraph_vis/papers", rows)
     data = Headings(data="citegraph_vis", terms="keywords").read(DataRoot(tmp_path))
     assert [label.name for label in data.labels] == ["maps"]
-    assert [gold.tolist() for gold in data.gold] == [[0], [0], []] and data.dropped.ids[OUTSIDE] == [
-        "trees",
-        "trees?",
-    ]
+    assert [gold.tolist() for gold in data.gold] == [[0], [0], []] and data.dropped.ids[OUTSIDE] == ["trees", "trees?"]
 
 
 def test_reviewers_keep_their_newest_papers(tmp_path):
     rows = [paper(f"p{n}", title(n), year=2000 + n) for n in range(5)]
     write(tmp_path, "reviewer_goldstandard/papers", rows)
-    write(
-        tmp_path,
-        "reviewer_goldstandard/reviewers",
-        [{"reviewer_id": "r", "paper_ids": ["p0", "p3", "p1", "gone"]}],
-    )
+    write(tmp_path, "reviewer_goldstandard/reviewers", [{"reviewer_id": "r", "paper_ids": ["p0", "p3", "p1", "gone"]}])
     rated = [
         {"reviewer_id": "r", "paper_id": "p4", "expertise": 5.0},
         {"reviewer_id": "s", "paper_id": "p4", "expertise": 1.0},

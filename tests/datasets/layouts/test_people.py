@@ -23,13 +23,7 @@ def mention(paper, position, name, block, split, **more):
 @pytest.fixture
 def home(tmp_path):
     papers = [
-        {
-            "id": f"p{i}",
-            "title": f"T{i}",
-            "authors": ["Ann Lee", "Bo Kim"],
-            "year": 2000,
-            "affiliations": places,
-        }
+        {"id": f"p{i}", "title": f"T{i}", "authors": ["Ann Lee", "Bo Kim"], "year": 2000, "affiliations": places}
         for i, places in enumerate([["X", "Y"], ["X"], [], ["X", "Y", "Z"]])
     ]
     lines(tmp_path / "papers/papers-0.jsonl", papers[:2])

@@ -52,10 +52,7 @@ def test_classes(scidocs):
 def test_pools(scidocs):
     data = SciDocsPools(relation="coview").read(scidocs)
     assert data.query_ids == ["q"] and data.query_role == "paper"
-    assert [data.candidate_ids[row] for row in data.pools[0]] == ["a", "b"] and data.grades[0].tolist() == [
-        1,
-        0,
-    ]
+    assert [data.candidate_ids[row] for row in data.pools[0]] == ["a", "b"] and data.grades[0].tolist() == [1, 0]
     assert "z" not in data.candidate_ids
     assert data.dropped.count("graded document without a record, counts as not found") == 1
     assert data.dropped.count("graded query without a record") == 1
@@ -88,13 +85,3 @@ def test_what_is_missing_or_wrong_is_told(scidocs, tmp_path):
     text(tmp_path / "scidocs/recomm/propensity_scores.json", '{"scores": [0]}')
     with pytest.raises(InputError, match="numbers above 0"):
         SciDocsClicks().read(scidocs)
-
-
-def test_multi_scidocs_has_the_same_files_under_other_names(tmp_path):
-    folder = tmp_path / "multi-scidocs"
-    metadata(folder / "data_final.json", record("q", cites=["a"]), record("a"), record("b"))
-    text(folder / "cocite/test.qrel", "q 0 a 1\nq 0 b 0\n")
-    layout = SciDocsPools(relation="cocite", folder="multi-scidocs", metadata="data_final.json", obtain="ask")
-    assert layout.read(DataRoot(tmp_path)).query_ids == ["q"]
-    with pytest.raises(InputError, match="; ask"):
-        SciDocsPools(relation="cite", folder="multi-scidocs", obtain="ask").read(DataRoot(tmp_path))

@@ -5,10 +5,8 @@ import pytest
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.published import (
-    GradedPapers,
     LinkedPapers,
     MapleLabels,
-    PatientLinks,
     PatientSearch,
     SearchCorpus,
     SearchFiles,
@@ -41,10 +39,7 @@ def fine(tmp_path):
         folder / "Geography_papers_test.json",
         [*papers("1", label=["12", "11", "12"]), *papers("1"), *papers(2, label=["99"])],
     )
-    lines(
-        folder / "Geography_matched.json",
-        [{"candidate": ["13", "11"]}, {"candidate": ["13"]}, {"candidate": []}],
-    )
+    lines(folder / "Geography_matched.json", [{"candidate": ["13", "11"]}, {"candidate": ["13"]}, {"candidate": []}])
     return DataRoot(tmp_path)
 
 
@@ -78,17 +73,11 @@ def test_what_is_wrong_with_a_vocabulary_is_told(fine, tmp_path):
 
 def test_classes_numbered_by_their_lines(tmp_path):
     folder = tmp_path / "coarse"
-    lines(
-        folder / "MAG_label.json",
-        [{"label": "Art", "name": ["art"], "definition": "d"}, {"name": ["biology"]}],
-    )
+    lines(folder / "MAG_label.json", [{"label": "Art", "name": ["art"], "definition": "d"}, {"name": ["biology"]}])
     lines(folder / "MAG_papers_test.json", [record("paper", "x", label=1), record("paper", "y", label=0)])
     layout = MapleLabels(name="MAG", folder="coarse", numbered=True)
     data = layout.read(DataRoot(tmp_path))
-    assert [rows.tolist() for rows in data.gold] == [[1], [0]] and [label.id for label in data.labels] == [
-        "Art",
-        "1",
-    ]
+    assert [rows.tolist() for rows in data.gold] == [[1], [0]] and [label.id for label in data.labels] == ["Art", "1"]
     lines(folder / "MAG_papers_test.json", [record("paper", "x", label=2)])
     with pytest.raises(InputError, match="the label 2 is not a line of the label file"):
         layout.read(DataRoot(tmp_path))
@@ -110,30 +99,6 @@ def test_links_over_all_papers(tmp_path):
     together = LinkedPapers(relation="co-cite", folder="links").read(DataRoot(tmp_path))
     assert together.query_ids == ["b"] and together.document_ids[-1] == "gone"
     assert together.excluded[0].tolist() == [3], "a link that leads nowhere is never found"
-
-
-def test_patients_zero_shot(tmp_path):
-    lines(tmp_path / "links/PMCPatientsPPR_patients_test.json", papers("p1", "p2", key="patient"))
-    queries = [
-        {"title": "", "abstract": "A man.", "patient": ["p2"]},
-        {"title": "", "abstract": "", "patient": ["p1", "p2"]},
-    ]
-    lines(tmp_path / "links/PMCPatientsPPR_queries_test.json", queries)
-    data = PatientLinks(folder="links").read(DataRoot(tmp_path))
-    assert data.query_ids == ["line 1", "line 2"] and [rows.tolist() for rows in data.judged] == [[1], [0, 1]]
-    assert data.queries[0].abstract == "A man." and data.dropped.to_json()["no text"]["first"] == ["line 2"]
-
-
-def test_graded_recommendations(tmp_path):
-    rows = [
-        record("paper", "a", score={"b": 5, "c": 1}),
-        record("paper", "b", score={}),
-        record("paper", "c"),
-    ]
-    lines(tmp_path / "rec/Recommendation_papers_test.json", rows)
-    data = GradedPapers(folder="rec").read(DataRoot(tmp_path))
-    assert data.query_ids == ["a"] and data.grades[0].tolist() == [5, 1] and data.query_role == "paper"
-    assert [data.candidate_ids[row] for row in data.pools[0]] == ["b", "c"]
 
 
 def test_searches_among_scored_papers_and_among_all(tmp_path):

@@ -1,7 +1,5 @@
 """SciRepEval's data as Parquet of the hub, and as the JSON and CSV files outside of it."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -30,22 +28,12 @@ def ranked(folder, config, rows):
 
 @pytest.fixture
 def biomimicry(tmp_path):
-    records = [
-        paper("a"),
-        paper("b", abstract=None),
-        paper("c", title=None, abstract=None),
-        paper("d"),
-        paper("x"),
-    ]
+    records = [paper("a"), paper("b", abstract=None), paper("c", title=None, abstract=None), paper("d"), paper("x")]
     hub(tmp_path / TEXTS / "biomimicry", "evaluation", records, parts=2)
     labels(
         tmp_path,
         "biomimicry",
-        train=[
-            {"paper_id": "a", "label": 1},
-            {"paper_id": "b", "label": 0},
-            {"paper_id": "gone", "label": 0},
-        ],
+        train=[{"paper_id": "a", "label": 1}, {"paper_id": "b", "label": 0}, {"paper_id": "gone", "label": 0}],
         test=[{"paper_id": "c", "label": 1}, {"paper_id": "d", "label": 0}, {"paper_id": "d", "label": 1}],
     )
     return tmp_path
@@ -73,10 +61,7 @@ def test_a_label_file_without_texts_is_an_error(biomimicry):
 
 def test_classes_and_numbers_outside_of_the_hub(tmp_path):
     folder = tmp_path / "fos"
-    lines(
-        folder / "meta.jsonl",
-        [{"corpus_id": 1, "title": "T", "abstract": "A"}, {"corpus_id": 2, "title": "U"}],
-    )
+    lines(folder / "meta.jsonl", [{"corpus_id": 1, "title": "T", "abstract": "A"}, {"corpus_id": 2, "title": "U"}])
     text(folder / "train.csv", 'paper_id,label\n1,"[0, 1, 1]"\n')
     text(folder / "test.csv", 'paper_id,label\n2,"[0, 0, 0]"\n')
     data = PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
@@ -85,10 +70,7 @@ def test_classes_and_numbers_outside_of_the_hub(tmp_path):
     text(folder / "test.csv", "paper_id,label\n2,3\n")
     assert PaperLabels(hub=build_hub_texts("fos", id_field="corpus_id"), kind="number").read(
         DataRoot(tmp_path)
-    ).targets == [
-        0.25,
-        3.0,
-    ]
+    ).targets == [0.25, 3.0]
     with pytest.raises(InputError, match="not a vector of 0 and 1"):
         PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
     text(folder / "train.csv", "paper_id,label\n1,high\n")
@@ -107,19 +89,11 @@ def test_queries_of_words(tmp_path):
         tmp_path / TEXTS / "search",
         "evaluation",
         [
-            {
-                "doc_id": "q7",
-                "query": "graph kernels",
-                "candidates": [candidate("11"), candidate("12", year=None)],
-            },
+            {"doc_id": "q7", "query": "graph kernels", "candidates": [candidate("11"), candidate("12", year=None)]},
             {"doc_id": "q8", "query": "never asked", "candidates": [candidate("11"), candidate("99")]},
         ],
     )
-    ranked(
-        tmp_path,
-        "search",
-        [("q7", "11", 4), ("q7", "12", 0), ("q7", "11", 0), ("q7", "13", 2), ("q9", "11", 1)],
-    )
+    ranked(tmp_path, "search", [("q7", "11", 4), ("q7", "12", 0), ("q7", "11", 0), ("q7", "13", 2), ("q9", "11", 1)])
     data = RankedPapers(hub=build_hub_texts("search"), query="query").read(DataRoot(tmp_path))
     assert list(data.query_ids) == ["q7"] and list(data.queries) == ["graph kernels"]
     assert data.query_role == "query" and data.candidate_ids == ["11", "12"]
@@ -159,15 +133,6 @@ def test_single_papers_serve_as_queries_and_candidates(tmp_path):
     data = RankedPapers(hub=where, simple=True).read(DataRoot(tmp_path))
     assert data.candidate_ids == ["a", "b", "c"], "papers that nobody judged are not encoded"
     assert [pool.tolist() for pool in data.pools] == [[1, 2], [0]]
-
-
-def test_files_outside_of_the_hub_have_corpus_ids(tmp_path):
-    folder = tmp_path / "scirepeval/relish"
-    records = [{"query": {"corpus_id": 1, "title": "T"}, "candidates": [{"corpus_id": 2, "title": "U"}]}]
-    text(folder / "meta.json", json.dumps(records))
-    lines(tmp_path / "scirepeval_test/relish/test_qrel.jsonl", [{"query_id": 1, "cand_id": "2", "score": 2}])
-    data = RankedPapers(hub=build_hub_texts("relish")).read(DataRoot(tmp_path))
-    assert data.query_ids == ["1"] and data.candidate_ids == ["2"] and data.grades[0].tolist() == [2]
 
 
 def test_a_record_without_a_query_is_an_error(tmp_path):

@@ -3,13 +3,11 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from build_data import hub, lines, text
+from build_data import counted, hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Answer
-from sciprism.datasets.layouts.texts import DocumentQuestions, PartFiles, SquadFiles, locate_answer
+from sciprism.datasets.layouts.texts import DocumentQuestions, PartFiles, SquadFiles
 from sciprism.errors import InputError
 
 CONTEXT = "Sea level rose by 0.4 m and by 0.4 m again."
@@ -35,10 +33,6 @@ def nasa(folder, asked, **more):
     text(folder / "nasa-smd-qa-benchmark/train.v2.json", squad(("t", asked)))
     text(folder / "nasa-smd-qa-benchmark/val.v2.json", squad(("t", [GOOD])))
     return SquadFiles(files=FILES, **more).read(DataRoot(folder))
-
-
-def counted(data):
-    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def test_answers_stand_where_they_are_said_to_or_are_moved_or_left_out(tmp_path):
@@ -118,18 +112,6 @@ def test_what_is_no_squad_is_said(tmp_path):
         SquadFiles(files=FILES).read(DataRoot(tmp_path))
 
 
-def test_dev_is_cut_by_contexts(tmp_path):
-    data = [
-        {"title": "t", "paragraphs": [{"context": f"Sea {n}.", "qas": [question("a", ("Sea", 0))] * 2}]}
-        for n in range(50)
-    ]
-    nasa(tmp_path, [GOOD])
-    text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", json.dumps({"data": data}))
-    found = SquadFiles(files=FILES, dev_share=0.2).read(DataRoot(tmp_path))
-    apart = [{found.contexts[row] for row in rows} for rows in (found.train, found.dev)]
-    assert not apart[0] & apart[1] and 2 < len(apart[1]) < 20
-
-
 def test_questions_about_documents_are_split_by_document(tmp_path):
     documents = [{"id": n, "context": f"\n Article {n} tells."} for n in range(80)]
     asked = [question(f"{n}.{i}", ("Article", 2), document_id=str(n)) for n in [*range(80), 999] for i in range(2)]
@@ -153,14 +135,3 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
     (tmp_path / "qa_covidqa/questions.jsonl").unlink()
     with pytest.raises(InputError, match=r"has no questions.jsonl; it contains"):
         DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
-
-
-@given(st.text("ab ", max_size=12), st.text("ab ", min_size=1, max_size=3), st.integers(-3, 15))
-def test_an_answer_is_found_where_it_is_nearest(context, words, start):
-    found = locate_answer(context, words, start)
-    for tried in dict.fromkeys((words, words.strip())):
-        places = [n for n in range(len(context) + 1) if context.startswith(tried, n)]
-        if places and (tried or not words.strip()):
-            assert found == Answer(tried, min(places, key=lambda n: (abs(n - start), n)))
-            return
-    assert found is None

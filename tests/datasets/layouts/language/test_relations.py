@@ -1,19 +1,13 @@
 """Hallmarks of abstracts from tables of sentences; pairs of drugs from documents."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from build_data import lines, text
+from build_data import counted, lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.texts import HALLMARKS, DrugPairs, HallmarkAbstracts, PartFiles, mask_drugs
+from sciprism.datasets.layouts.texts import HALLMARKS, DrugPairs, HallmarkAbstracts, PartFiles
 from sciprism.errors import InputError
 
 BOTH = ("train", "test")
-
-
-def counted(data):
-    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def cells(*held):
@@ -124,21 +118,3 @@ def test_broken_documents_are_named(tmp_path):
     row["sentences"][0]["entities"][0]["offset"] = "12"
     with pytest.raises(InputError, match=r"d\.s0: the offset '12' is not like 54-68"):
         pairs(tmp_path, [row])
-
-
-SPAN = st.tuples(st.integers(0, 29), st.integers(1, 8)).map(lambda span: (span[0], span[0] + span[1]))
-
-
-@given(SPAN, SPAN)
-def test_masks_stand_where_the_drugs_stood(one, other):
-    whole = "".join(chr(0x4E00 + n) for n in range(40))  # every character once
-    found = mask_drugs(whole, one, other)
-    hidden = {n for span in (one, other) for n in range(*span)}
-    if set(range(*one)) & set(range(*other)):
-        hidden = set(range(min(hidden), max(hidden) + 1))
-        assert found.count("@DRUG-DRUG$") == 1 and found.count("@DRUG$") == 0
-    else:
-        assert found.count("@DRUG$") == 2
-    rest = found.replace("@DRUG-DRUG$", "").replace("@DRUG$", "")
-    assert rest == "".join(c for n, c in enumerate(whole) if n not in hidden)
-    assert found.index("@") == min(one[0], other[0]) and found == mask_drugs(whole, other, one)

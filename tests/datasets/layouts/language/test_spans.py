@@ -1,14 +1,10 @@
 """Spans of characters as tags of words."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from build_data import lines
+from build_data import counted, lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.texts import LanguageRecord
-from sciprism.datasets.layouts.words import MarkedDocuments, build_sentences, split_words
-from sciprism.drop_report import DropReport
+from sciprism.datasets.layouts.words import MarkedDocuments
 from sciprism.errors import InputError
 
 TEXT = "<heading>Iron on Mars</heading>\nFeO and TiO2 occur. Gale crater (e.g. its floor) is old."
@@ -26,10 +22,6 @@ def document(name, split, entities, whole=TEXT):
 def read(folder, rows):
     lines(folder / "ie/documents.jsonl", rows)
     return MarkedDocuments(path="ie/documents.jsonl").read(DataRoot(folder))
-
-
-def counted(data):
-    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def test_sentences_of_words_with_tags(tmp_path):
@@ -59,11 +51,7 @@ def test_what_does_not_fit_is_counted(tmp_path):
     ]
     data = read(
         tmp_path,
-        [
-            document("a", "train", marks),
-            document("b", "test", [], "No entity."),
-            document("c", "test", [], " \n "),
-        ],
+        [document("a", "train", marks), document("b", "test", [], "No entity."), document("c", "test", [], " \n ")],
     )
     assert data.tags[1] == ("B-Mineral", "I-Mineral", "I-Mineral", "O", "O")
     assert counted(data) == {
@@ -95,24 +83,3 @@ def test_broken_records_are_named(tmp_path):
         read(tmp_path, [document("a", "all", [])])
     with pytest.raises(InputError, match=r"record 1: entity 0 is .*; it needs start, end and label"):
         read(tmp_path, [document("a", "train", [{"start": 1}])])
-
-
-WHOLE = st.text(st.sampled_from("ab.Z (\n,é"), max_size=60)
-SPANS = st.lists(st.tuples(st.integers(-2, 62), st.integers(-2, 62), st.sampled_from("xy")), max_size=6)
-
-
-@given(WHOLE, SPANS)
-def test_every_word_is_there_once_and_every_span_is_tagged_or_counted(whole, spans):
-    dropped = DropReport()
-    marks = [{"start": start, "end": end, "label": label} for start, end, label in spans]
-    found = list(build_sentences(LanguageRecord("d", {"text": whole, "entities": marks}, "here"), dropped))
-    assert [word for each in found for word in each.words] == [word[0] for word in split_words(whole)]
-    assert all(each.words for each in found)
-    tags = [tag for each in found for tag in each.tags]
-    firsts = [n for n, tag in enumerate(tags) if tag[0] == "B"]
-    dropped_count = sum(dropped.count(reason) for reason in dropped.ids if reason.endswith("dropped"))
-    assert len(firsts) + dropped_count == len(spans) or not split_words(whole)
-    for before, tag in zip(["O", *tags], tags, strict=False):
-        assert tag[0] != "I" or before[2:] == tag[2:], "an entity goes on inside its sentence"
-    for each in found:
-        assert each.tags[0][0] != "I"

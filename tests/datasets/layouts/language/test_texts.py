@@ -2,13 +2,12 @@
 
 import csv
 import io
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_data import lines, text
+from build_data import counted, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.texts import LabelledTexts, PartFiles, read_records
 from sciprism.errors import InputError
@@ -33,38 +32,6 @@ def objects(folder, rows):
     return folder
 
 
-def counted(data):
-    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
-
-
-def test_relations_without_a_header(tmp_path):
-    rows = 'p1.T1.T2\t@CHEMICAL$ inhibits "x" @GENE$ .\tCPR:4\np2\t"He said ""no"" ."\tfalse\n'
-    data = read(tables(tmp_path, rows), negative="false")
-    assert data.texts[:2] == [('@CHEMICAL$ inhibits "x" @GENE$ .',), ('He said "no" .',)]
-    assert data.targets == ["CPR:4", "false"] * 2
-    assert data.ids == ["train/p1.T1.T2", "train/p2", "test/p1.T1.T2", "test/p2"]
-    assert counted(data) == {"test text that is also in train": 2}
-
-
-def test_a_header_is_no_row(tmp_path):
-    rows = "index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n1\t@GENE$ not @DISEASE$\t0\n"
-    data = read(tables(tmp_path, rows))
-    assert data.targets == ["1", "0"] * 2 and data.ids[:2] == ["train/0", "train/1"]
-
-
-def test_numbers_of_pairs(tmp_path):
-    rows = "index\tsentence1\tsentence2\tscore\n3\ta\tb\t2.4\n4\tc\td\t0\n"
-    data = read(tables(tmp_path, rows), columns=("id", "sentence1", "sentence2", "label"), pairs=True, target="number")
-    assert data.texts[0] == ("a", "b") and data.targets == [2.4, 0.0] * 2
-    with pytest.raises(InputError, match=r"line 2: 'x' is not a number"):
-        read(
-            tables(tmp_path, rows.replace("2.4", "x")),
-            columns=("id", "sentence1", "sentence2", "label"),
-            pairs=True,
-            target="number",
-        )
-
-
 @pytest.mark.parametrize(
     ("rows", "first"),
     [
@@ -80,26 +47,6 @@ def test_pairs_by_the_names_of_public_copies(tmp_path, rows, first):
     assert counted(data) == {"no text": 2, "test text that is also in train": 2}
 
 
-def test_pubmedqa_keyed_by_id_in_its_own_folders(tmp_path):
-    whole = {
-        "17": {"QUESTION": "Does it?", "CONTEXTS": ["One.", "Two."], "final_decision": "yes", "MESHES": []},
-        "18": {"QUESTION": "And this?", "CONTEXTS": ["Three."], "final_decision": "no"},
-    }
-    base = tmp_path / "blurb/data/pubmedqa"
-    text(base / "pqal_fold0/train_set.json", json.dumps(whole, indent=4))
-    text(base / "pqal_fold0/dev_set.json", json.dumps(whole, indent=4))
-    text(base / "test_set.json", json.dumps(whole))
-    files = PartFiles(
-        folders=("pubmedqa",),
-        train=("pqal_fold0/train_set",),
-        dev=("pqal_fold0/dev_set",),
-        test=("test_set",),
-    )
-    data = LabelledTexts(files=files, pairs=True).read(DataRoot(tmp_path))
-    assert data.texts == [("Does it?", "One. Two."), ("And this?", "Three.")] * 3
-    assert data.ids[-1] == "test/18" and len(data.dev) == 2
-
-
 def test_classes_that_mean_no_relation(tmp_path):
     labels = ("DDI-false", "0", 0, "DDI-effect", None)
     rows = [{"id": n, "sentence": f"s{n}", "label": label} for n, label in enumerate(labels)]
@@ -107,17 +54,6 @@ def test_classes_that_mean_no_relation(tmp_path):
     assert data.targets[:4] == ["none", "none", "none", "DDI-effect"]
     assert counted(data)["no label, dropped"] == 2
     assert read(tmp_path).targets[:4] == ["DDI-false", "0", "0", "DDI-effect"]
-
-
-def test_rows_without_ids_have_the_numbers_of_their_lines(tmp_path):
-    data = read(objects(tmp_path, [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]))
-    assert data.ids == ["train/1", "train/2", "test/1", "test/2"]
-
-
-def test_ids_that_stand_again_are_kept_apart(tmp_path):
-    data = read(objects(tmp_path, [{"id": 1, "text": "a", "label": "x"}, {"id": 1, "text": "b", "label": "y"}]))
-    assert data.ids == ["train/1", "train/1#2", "test/1", "test/1#2"]
-    assert counted(data)["duplicate id in its part"] == 2
 
 
 def test_what_cannot_be_learnt_is_said(tmp_path):
@@ -158,16 +94,5 @@ def test_tables_come_back_as_a_writer_of_tables_wrote_them(tmp_path_factory, row
     whole = io.StringIO()
     csv.writer(whole, delimiter="\t", lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
     path = text(tmp_path_factory.mktemp("tsv") / "train.tsv", whole.getvalue())
-    found = list(read_records(DataRoot(path.parent), path, ("id", "one", "two")))
-    assert [(each.values["one"], each.values["two"]) for each in found] == rows
-
-
-PLAIN = st.text("ab' ,é.", max_size=9) | st.sampled_from(['"x', 'x"', 'a "b" c', '"', '"a" "b"'])
-
-
-@given(st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=5))
-def test_tables_that_quote_nothing_come_back_too(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("tsv") / "train.tsv"
-    text(path, "".join(f"{n}\t{one}\t{two}\n" for n, (one, two) in enumerate(rows)))
     found = list(read_records(DataRoot(path.parent), path, ("id", "one", "two")))
     assert [(each.values["one"], each.values["two"]) for each in found] == rows

@@ -4,13 +4,11 @@ import gzip
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from build_data import lines, text
+from build_data import counted, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.texts import PartFiles
-from sciprism.datasets.layouts.words import WordTags, find_entity_starts, list_types, merge_types
+from sciprism.datasets.layouts.words import WordTags
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("BC2GM",))
@@ -19,10 +17,6 @@ TEST = "The\tO\nTP53\tB\n\n"
 
 def read(folder, layout=None, **more):
     return (layout or WordTags(files=FILES, **more)).read(DataRoot(folder))
-
-
-def counted(data):
-    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def made(folder, train, test=TEST):
@@ -137,36 +131,6 @@ def test_what_cannot_be_learnt_or_found_is_said(tmp_path):
         read(tmp_path, WordTags(files=PartFiles(folders=("ner",))))
 
 
-def test_files_of_the_hub_lie_in_a_folder_of_its_name(tmp_path):
-    files = PartFiles(
-        repo="ibm-research/Climate-Change-NER",
-        train=("en.train.txt",),
-        dev=("en.val.txt",),
-        test=("en.test.txt",),
-    )
-    for name in ("en.train.txt", "en.val.txt", "en.test.txt"):
-        text(tmp_path / f"Climate-Change-NER/{name}", "-DOCSTART- -X- O O 1\n\nice\tB-climate-nature\n")
-    data = read(tmp_path, WordTags(files=files))
-    assert data.tags == [("B-climate-nature",)] * 3
-
-
-TAGS = st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y"])
-WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1).filter(
-    lambda word: not word.startswith("-DOCSTART-")
-)
-SENTENCES = st.lists(st.lists(st.tuples(WORDS, TAGS), min_size=1, max_size=5), min_size=1, max_size=4)
-
-
-@given(SENTENCES, st.sampled_from(["\t", " ", "\tNN\t"]), st.sampled_from(["\n", "\n\n\n", "-DOCSTART- x\n"]))
-def test_sentences_come_back_as_they_were_written(tmp_path_factory, sentences, mark, between):
-    folder = tmp_path_factory.mktemp("conll")
-    train = between.join("".join(f"{word}{mark}{tag}\n" for word, tag in each) for each in sentences)
-    data = read(made(folder, f"{train}\nend\tB-x\n"))
-    expected = [tuple(zip(*each, strict=True)) for each in sentences]
-    assert data.words[:-2] == [words for words, _ in expected]
-    assert data.tags[:-2] == [tags for _, tags in expected]
-
-
 def entities(tags):
     """Spans by a reading of its own: an entity lasts until what is not its I-."""
     found, start = [], None
@@ -177,10 +141,3 @@ def entities(tags):
         if start is None and tag != "O":
             start = n
     return found
-
-
-@given(st.lists(TAGS, max_size=12))
-def test_merging_keeps_every_entity_apart(tags):
-    assert [n for n, first in enumerate(find_entity_starts(tags)) if first] == [start for start, _ in entities(tags)]
-    merged = merge_types(tags)
-    assert entities(merged) == entities(tags) and list_types(merged) <= {"entity"}
