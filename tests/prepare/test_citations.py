@@ -4,11 +4,6 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.prepare.citations import samplers
-from sciprism.training.recipe_file import parse_value
-
-
-def test_a_value_is_toml_or_text():
-    assert [*map(parse_value, ("0.1", "queries", "30", '"x"'))] == [0.1, "queries", 30, "x"]
 
 
 @pytest.mark.parametrize("name", sorted(samplers))

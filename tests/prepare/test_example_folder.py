@@ -1,7 +1,6 @@
 """Files of training examples: what is written, described and removed; what stands in a preparation's way."""
 
 import json
-from hashlib import sha256
 
 import pytest
 
@@ -9,16 +8,6 @@ from sciprism.errors import InputError
 from sciprism.prepare.preparation import ExampleFolder, TrainingSource, check_folders
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
 from sciprism.training.examples import Example
-
-
-def test_a_file_with_too_few_examples_is_removed(tmp_path):
-    folder = ExampleFolder(tmp_path)
-    assert folder.write("train/a.jsonl", [Example("one"), Example("two")], min_examples=2) == 2
-    assert folder.write("dev/a.jsonl", [Example("three")], min_examples=2) == 1
-    assert folder.counts == {"train/a.jsonl": 2} and not (tmp_path / "dev/a.jsonl").exists()
-    digest = sha256((tmp_path / "train/a.jsonl").read_bytes()).hexdigest()
-    assert folder.describe("train/a.jsonl") == {"file": "train/a.jsonl", "sha256": digest, "examples": 2}
-    assert folder.describe("dev/a.jsonl") == {"file": None}
 
 
 def test_a_source_removes_its_files_of_an_earlier_run(tmp_path):
@@ -38,10 +27,7 @@ def test_triplets_name_a_negative_only_where_there_is_one(tmp_path):
     sample = QuerySample((1, 2), (0,), ("random", NONE))
     ExampleFolder(tmp_path).write_triplets("train.jsonl", ["a", "b", "c", "d"], [(3, sample)])
     rows = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
-    assert rows == [
-        {"query": "d", "positive": "b", "negative": "a", "kind": "random"},
-        {"query": "d", "positive": "c"},
-    ]
+    assert rows == [{"query": "d", "positive": "b", "negative": "a", "kind": "random"}, {"query": "d", "positive": "c"}]
 
 
 def test_wrong_folders_are_named(tmp_path):

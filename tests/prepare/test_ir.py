@@ -1,12 +1,9 @@
 """Retrieval sets of annotated questions: pairs, distractors, the split, and what is dropped."""
 
 import json
-import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirSet
@@ -17,7 +14,6 @@ from sciprism.prepare.ir import (
     SHARED_WORDS,
     DistractorSampler,
     RetrievalSettings,
-    normalize_text,
     prepare_ir,
     read_annotated_paragraphs,
     split_judgements,
@@ -60,12 +56,7 @@ def test_rows_tables_and_squad_give_the_same(tmp_path):
     table = tmp_path / "c.csv"
     table.write_text('passage,query\n"A b.",One?\n"A b.",Two?\n')
     qas = [
-        {
-            "id": "1",
-            "question": "One?",
-            "is_impossible": False,
-            "answers": [{"text": "A", "answer_start": 0}],
-        },
+        {"id": "1", "question": "One?", "is_impossible": False, "answers": [{"text": "A", "answer_start": 0}]},
         {"id": "2", "question": "Two?", "answers": [{"text": "b", "answer_start": 2}]},
         {"id": "3", "question": "Three?", "is_impossible": True, "answers": []},
         {"id": "4", "question": "Four?", "answers": []},
@@ -119,27 +110,6 @@ def test_files_that_hold_no_pairs_are_refused(tmp_path, text, said):
     assert said in str(caught.value)
 
 
-TEXTS = st.text(alphabet="ab C?\n", max_size=4)
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS)))
-def test_each_question_has_one_paragraph(pairs):
-    with tempfile.TemporaryDirectory() as home:
-        path = rows(Path(home) / "q.jsonl", [{"paragraph": p, "question": q} for p, q in pairs])
-        expected = {}
-        for paragraph, question in pairs:
-            if paragraph.strip() and question.strip():
-                expected.setdefault(normalize_text(question), set()).add(normalize_text(paragraph))
-        expected = {q: next(iter(ps)) for q, ps in expected.items() if len(ps) == 1}
-        if not expected:
-            with pytest.raises(InputError):
-                read_annotated_paragraphs(path, DropReport())
-            return
-        found = read_annotated_paragraphs(path, DropReport())
-    assert {normalize_text(q): normalize_text(p) for p, questions in found.items() for q in questions} == expected
-    assert len({*map(normalize_text, found)}) == len(found)
-
-
 # ---- distractors ----
 
 
@@ -163,26 +133,13 @@ def test_fillers_are_no_paragraph_and_no_part_of_one():
     assert found == [papers[3].abstract, "Free."]
     assert distractors.dropped.to_json() == {
         "abstract that is an annotated paragraph": {"count": 1, "first": ["same"]},
-        "abstract that shares 13 words in a row with an annotated paragraph": {
-            "count": 2,
-            "first": ["around", "part"],
-        },
+        "abstract that shares 13 words in a row with an annotated paragraph": {"count": 2, "first": ["around", "part"]},
         "paper without an abstract": {"count": 1, "first": ["title"]},
         "duplicate abstract": {"count": 1, "first": ["again"]},
     }
     assert (distractors.seen, distractors.usable) == (7, 3)
     with pytest.raises(InputError, match="3 distractors requested, but the papers have 2 abstracts"):
         sample(papers, [LONG], count=3)
-
-
-@given(st.lists(st.integers(0, 40), min_size=1), st.integers(0, 5), st.integers(0, 3), st.randoms())
-def test_the_sample_depends_on_texts_and_seed_alone(numbers, count, seed, random):
-    papers = [Paper(id=str(n), abstract=f"Text {number}") for n, number in enumerate(numbers)]
-    count = min(count, len(set(numbers)))
-    found, _ = sample(papers, count=count, seed=seed)
-    assert len(set(found)) == len(found) == count
-    random.shuffle(papers)
-    assert set(sample(papers, count=count, seed=seed)[0]) == set(found)
 
 
 # ---- the set ----

@@ -148,13 +148,6 @@ def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json*"))}
 
 
-def test_a_file_of_an_earlier_run_does_not_stay(data_root, tmp_path):
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train" / "summaries.jsonl").write_text("old")
-    prepare_open(data_root, tmp_path)
-    assert not (tmp_path / "train" / "summaries.jsonl").exists()
-
-
 def test_wrong_requests_are_refused(data_root, tmp_path):
     with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
         prepare_open(DataRoot(tmp_path), tmp_path / "out")
@@ -203,10 +196,7 @@ def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
     for each in written(prepared):
         found = read(tmp_path, "train", each.name)
         assert found and not find_leaks(data_root, found)
-        assert parts_in(data_root, each.data, found) <= {
-            "train",
-            None,
-        }  # None: no title, no id there
+        assert parts_in(data_root, each.data, found) <= {"train", None}  # None: no title, no id there
         for example in found:
             asked = example.query if isinstance(example.query, Paper) else Paper(id="?", title=example.query)
             assert SplitTable.load(data_root).part(*list_paper_keys(asked)) in ("train", None)

@@ -1,6 +1,5 @@
 """`sciprism prepare patients`: examples from the published layout, each drop counted."""
 
-import gzip
 import json
 import os
 import subprocess
@@ -9,7 +8,7 @@ import sys
 import pytest
 
 from build_data import lines, text
-from build_patients import DISEASES, write_release
+from build_patients import write_release
 from build_scimult import judgements
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -45,10 +44,7 @@ def test_an_example_is_a_patient_with_all_relevant_ones(tmp_path):
     found = examples(tmp_path / "out")
     assert list(found) == ["1-1", "2-1"]
     assert found["1-1"].query == Paper(id="1-1", abstract="red eye")
-    assert found["1-1"].positives == (
-        Paper(id="1-2", abstract="red nose"),
-        Paper(id="3-1", abstract="red toe"),
-    )
+    assert found["1-1"].positives == (Paper(id="1-2", abstract="red nose"), Paper(id="3-1", abstract="red toe"))
     assert found["1-1"].negatives == (), "nobody else shares a word"
     assert ids(found["2-1"].negatives) == [] and ids(found["2-1"].positives) == ["3-1"]
     report = done.record["parts"]["train"]
@@ -87,19 +83,6 @@ def test_everything_dropped_is_counted(tmp_path):
     facts = json.loads((tmp_path / "out/patients-ppr.json").read_text())
     assert facts["parts"]["train"]["dropped"]["graded document without a record"]["count"] == 2
     assert "PPR/corpus.jsonl" in facts["data"]
-
-
-def test_articles_have_titles(tmp_path):
-    raw = write_release(tmp_path / "PMC-Patients-ReCDS", "PAR", older=True)
-    corpus = raw / "PAR/PAR_corpus.jsonl"
-    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
-    packed = json.dumps([row | {"title": f"Case {row['_id']}"} for row in rows]).encode()
-    (raw / "PAR/PAR_corpus.jsonl.gz").write_bytes(gzip.compress(packed))
-    corpus.unlink()
-    prepare_patients(tmp_path, tmp_path / "out", PatientSettings(search="par"))
-    found = examples(tmp_path / "out", search="par")["0-0"]
-    assert [paper.title for paper in found.positives] == [f"Case {1000 * DISEASES}-{n}" for n in range(3)]
-    assert found.query.title == "" and found.query.abstract
 
 
 def everything(out):

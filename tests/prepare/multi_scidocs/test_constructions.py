@@ -3,7 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.multi_scidocs import NO_NEGATIVE, BenchmarkSettings
+from sciprism.prepare.multi_scidocs import NO_NEGATIVE
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT
 
 ALL = {"val": 0.0, "test": 1.0}
@@ -57,22 +57,6 @@ def test_citations_in_both_constructions(starred):
     assert as_sets(pools["x4"]) == ({*"qd"}, EVERYBODY - {*"qd", "x4"})
 
 
-def test_one_co_citation_each_gives_one_positive_as_published(benchmark):
-    """`most_common(1)` is one paper, however many are co-cited with the query once."""
-    benchmark.paper("q", "z")
-    for name in "abc":
-        benchmark.paper(name)
-    benchmark.paper("x", *"qabc")
-    benchmark.paper("z", "x")
-    positives, negatives = benchmark.prepare(construction="published", **ALL).pools("cocite")["q"]
-    assert positives == ["a"] and {*negatives} == {*"bczx"}
-    positives, _ = benchmark.prepare(**ALL, construction="published", seed=5).pools("cocite")["q"]
-    assert positives == ["a"], "of equal counts the first one, whatever the seed"
-    benchmark.paper("u")
-    positives, negatives = benchmark.prepare(**ALL).pools("cocite")["q"]
-    assert {*positives} == {*"abc"} and negatives == ["u"]
-
-
 def test_published_positives_are_sampled_from_a_longer_pool(benchmark):
     """8 papers cited with q by 7 others: the pool is the first 7, of which 5 are sampled."""
     names = [f"c{n}" for n in range(8)]
@@ -121,18 +105,3 @@ def test_the_queries_of_a_field_have_a_maximum(benchmark):
     assert benchmark.count("cite/test")["fields"] == {"Art": 4, "History": 4}
     assert benchmark.prepared.dropped["queries and classes"].count(f"cite/test: {BEYOND_LIMIT}") == 22
     assert sum(benchmark.prepare(construction="published", **ALL).count("cite/test")["fields"].values()) == 30
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"construction": "mended"}, "unknown construction 'mended'; known: corrected, published"),
-        ({"negatives": 0}, "negatives = 0: .*greater than or equal to 1"),
-        ({"positives": 0}, "positives = 0"),
-        ({"val": 0.7, "test": 0.5}, "shares of 0.7 for val and 0.5 for test"),
-        ({"max_queries": -1}, "max_queries = -1"),
-    ],
-)
-def test_wrong_settings(wrong, said):
-    with pytest.raises(InputError, match=said):
-        BenchmarkSettings(**wrong)

@@ -86,27 +86,6 @@ def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
         benchmark.prepare(edges=edges.with_name("edges.csv"))
 
 
-def test_no_paper_that_can_be_used_is_an_error_with_the_reasons(benchmark):
-    benchmark.paper("a", fields=[])
-    with pytest.raises(InputError, match=r"no paper with a title, .* \(paper without field 1\); .* a column `fields`"):
-        benchmark.prepare()
-    assert not benchmark.out.exists()
-    with pytest.raises(InputError, match="name only folders with metadata/ and pdf_parses/"):
-        CitationSources(files=(benchmark.folder,), shards=(7,))
-
-
-def test_a_later_call_deletes_what_it_does_not_write(starred):
-    starred.prepare(**ALL)
-    assert (starred.out / "multi-scidocs/cocite/test.qrel").exists()
-    for row in starred.rows:
-        row["references"] = row["references"][:1]
-    starred.prepare(**ALL)
-    assert not (starred.out / "multi-scidocs/cocite/test.qrel").exists()
-    assert starred.prepared.not_made["cocite/test"] == "no query is left"
-    left = {str(path.relative_to(starred.out)) for path in starred.out.rglob("*") if path.is_file()}
-    assert left == {*starred.json("multi-scidocs.json")["files"], "multi-scidocs.json"}
-
-
 def cite_others(shard, n):
     return [f"0{n:02}", f"11{n:02}", "999"] if shard == 7 else None
 

@@ -60,10 +60,3 @@ def test_classes_are_read_as_scidocs_are(benchmark):
     assert sum(dropped.count(f"mag/{part}: {SEVERAL_FIELDS}") for part in ("val", "test", "train")) == 5
     tested = {data.ids[row] for row in data.test}
     assert {name for name in tested if name.startswith("p")} == {*queries(benchmark)["test"]}
-
-
-def test_classes_of_other_names_are_numbered_in_order(benchmark):
-    ring(benchmark, 12, lambda n: [("art", "Zoo", "Art")[n % 3]]).prepare(val=0.0, test=0.5)
-    assert benchmark.json("multi-scidocs.json")["classes"] == {"Art": 0, "Zoo": 1, "art": 2}
-    data = SciDocsClasses(classes="mag", folder="multi-scidocs").read(DataRoot(benchmark.out))
-    assert {*data.targets} == {"0", "1", "2"} and not len(data.dev), "without val there is its head"

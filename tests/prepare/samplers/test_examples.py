@@ -3,8 +3,6 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
@@ -78,25 +76,6 @@ def test_a_paper_without_text_takes_no_part():
     assert report.dropped.ids["no text"] == ["b"]
 
 
-GRAPHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40)
-
-
-@given(edges=GRAPHS, share=st.floats(0, 1), seed=st.integers(0, 5))
-def test_on_every_graph_positives_are_cited_and_negatives_are_not_linked(edges, share, seed):
-    names = [f"p{i}" for i in range(10)]
-    links = {(f"p{a}", f"p{b}") for a, b in edges if a != b}
-    named = [(f"p{a}", f"p{b}") for a, b in edges]
-    found = list(sample_citation_triplets(build_papers(names), named, Sampling(seed=seed), hard_share=share))
-    assert ids(e.query for e in found) == [n for n in names if any(a == n for a, _ in links)]
-    for example in found:
-        query, right, wrong = example.query.id, ids(example.positives), ids(example.negatives)
-        cited = {b for a, b in links if a == query}
-        linked = cited | {a for a, b in links if b == query} | {query}
-        assert {*right} <= cited and len(right) == len({*right}) == min(5, len(cited))
-        assert not linked & {*wrong} and len(wrong) == len({*wrong})
-        assert len(wrong) == min(len(right), len(names) - len(linked))
-
-
 def test_max_queries_selects_by_a_hash_of_seed_and_id():
     edges = [(f"p{i}", "hub") for i in range(100)]
     papers = build_papers(["hub", *(f"p{i}" for i in range(100))])
@@ -131,17 +110,6 @@ def test_same_author_by_identifiers_and_hard_ones_by_co_authors():
     assert {*ids(every[1].positives)} == {"a", "c"} and {*ids(every[1].negatives)} == {"d", "e"}
 
 
-@given(attributes=st.lists(st.sets(st.sampled_from("uvwxyz"), max_size=3), min_size=1, max_size=10))
-def test_no_author_wrote_a_negative(attributes):
-    papers = build_papers([f"p{i}" for i in range(len(attributes))])
-    by = {paper.id: each for paper, each in zip(papers, attributes, strict=True)}
-    for example in sample_same_author(papers, attributes, Sampling()):
-        own = by[example.query.id]
-        assert all(by[paper.id] & own for paper in example.positives)
-        assert not any(by[paper.id] & own for paper in example.negatives)
-        assert example.query not in (*example.positives, *example.negatives)
-
-
 # ---- paper and label pairs ----
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]
@@ -171,16 +139,6 @@ def test_each_relation_gives_a_label_that_the_paper_does_not_have(kind, own, oth
     assert report.negatives.total() == report.pairs
 
 
-def test_every_kind_is_used_where_all_are_there():
-    papers = [
-        Paper(id=f"p{i}", title="t", venue="V", authors=("A",), references=(f"p{(i + 1) % 300}",)) for i in range(300)
-    ]
-    report = SampleReport()
-    list(sample_label_pairs(papers, LABELS, [[i % 6] for i in range(300)], Sampling(report=report), max_per_label=0))
-    assert {*report.negatives} == {"citation", "author", "venue"}
-    assert all(count == pytest.approx(100, abs=40) for count in report.negatives.values())
-
-
 def test_no_label_in_more_pairs_than_its_maximum_and_the_rest_is_counted():
     papers = [paper(f"p{i}") for i in range(50)]
     labels_of = [[0, 1] if i < 10 else [0] for i in range(50)]
@@ -203,25 +161,6 @@ def test_a_label_beyond_its_maximum_is_no_negative_of_its_paper():
     papers = [paper(f"p{i}", venue="V") for i in range(8)]
     for example in sample_label_pairs(papers, LABELS, [[0, 1, 2]] * 8, Sampling(), max_per_label=1):
         assert not example.negatives
-
-
-@given(
-    labels_of=st.lists(st.sets(st.integers(0, 5), max_size=4), min_size=1, max_size=12),
-    links=st.lists(st.integers(0, 3), min_size=12, max_size=12),
-    cap=st.integers(1, 4),
-    seed=st.integers(0, 3),
-)
-def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
-    papers = [paper(f"p{i}", venue=str(links[i]), references=(f"p{links[i]}",)) for i in range(len(labels_of))]
-    report, counts = SampleReport(), Counter()
-    for example in sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=seed, report=report), max_per_label=cap):
-        own = labels_of[int(example.query.id[1:])]
-        assert {*rows(example.positives)} <= own and not {*rows(example.negatives)} & own
-        assert len({*rows(example.negatives)}) == len(example.negatives) <= len(example.positives)
-        counts.update(rows(example.positives))
-    held = Counter(label for each in labels_of for label in each)
-    assert counts == {label: min(cap, count) for label, count in held.items()}
-    assert report.pairs == counts.total() == report.negatives.total()
 
 
 def test_the_most_frequent_names():
@@ -253,18 +192,6 @@ def pairs(scores, names="abcdefghijklm", **more):
 )
 def test_pairs_of_the_published_rule(scores, expected):
     assert pairs(scores) == expected
-
-
-@given(st.lists(st.sampled_from([0, 0, 0, 1, 4]), max_size=13))
-def test_what_holds_for_every_list(scores):
-    found = pairs(scores)
-    names = "abcdefghijklm"
-    zeros = [name for name, score in zip(names, scores, strict=False) if not score]
-    others = [name for name, score in zip(names, scores, strict=False) if score]
-    assert len(found) == (min(5, len(zeros)) if others else 0)
-    assert [pair[1] for pair in found] == zeros[::-1][: len(found)]
-    uses = [sum(pair[0] == name for pair in found) for name in others]
-    assert uses == sorted(uses, reverse=True) and max(uses, default=0) - min(uses, default=0) <= 1
 
 
 def test_what_is_dropped_is_counted():
@@ -304,11 +231,7 @@ def test_clicked_papers_are_positives_best_first_and_the_others_negatives():
         ("one twice", ["a"], ["b"]),
     ]
     assert report.negatives == {NOT_CLICKED: 3, NONE: 2} and report.pairs == 5
-    assert report.dropped.ids == {
-        "nothing clicked": ["ants"],
-        "query without words": ["x"],
-        "no text": ["empty"],
-    }
+    assert report.dropped.ids == {"nothing clicked": ["ants"], "query without words": ["x"], "no text": ["empty"]}
 
 
 def test_negatives_of_a_long_list_are_sampled():
@@ -326,12 +249,3 @@ def test_texts_and_papers_without_words_are_counted():
     assert (found.query, found.positives, found.negatives) == ("Ice", (papers[0],), ())
     assert report.dropped.ids == {"query without words": ["b"], "no text": ["c"]}
     assert report.queries == report.pairs == 1 and report.negatives == {NONE: 1} and report.hard == 0
-
-
-def test_texts_are_selected_by_the_papers_ids():
-    pairs = [(f"text {i}", paper) for i, paper in enumerate(build_papers([f"p{i}" for i in range(60)]))]
-    report = SampleReport()
-    some = list(pair_texts(pairs, Sampling(limit=7, report=report)))
-    assert len(some) == 7 and report.dropped.count(BEYOND_LIMIT) == 53
-    assert some == sorted(some, key=lambda e: int(e.positives[0].id[1:]))
-    assert {e.query for e in pair_texts(pairs[::-1], Sampling(limit=7))} == {e.query for e in some}

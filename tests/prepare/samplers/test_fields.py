@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sciprism.drop_report import DropReport
-from sciprism.prepare.citations import BEYOND_LIMIT, NO_FIELD, SINGLE_FIELD, DomainTable, FieldBalance
+from sciprism.prepare.citations import BEYOND_LIMIT, NO_FIELD, SINGLE_FIELD, FieldBalance
 
 FIELDS = [("Physics",)] * 81 + [("Art",)] * 16 + [("Art", "Physics")] * 3 + [()]
 NAMES = [f"p{row}" for row in range(len(FIELDS))]
@@ -15,11 +15,6 @@ def balance(**settings):
     found = FieldBalance(**settings).select(ROWS, FIELDS, NAMES, dropped)
     assert found == sorted(set(found))
     return found, dropped
-
-
-def test_the_defaults_change_nothing():
-    found, dropped = balance()
-    assert found == [(row, 0) for row in ROWS] and not dropped.ids
 
 
 def test_fields_made_equal():
@@ -51,34 +46,8 @@ def test_papers_of_several_fields():
     assert dropped.count(NO_FIELD) == 1
     half, _ = balance(min_multi_field=0.5)
     assert {row for row, _ in half} >= {97, 98, 99} and len(half) == 6
-    for more in (
-        {"sampling_exponent": 0.0},
-        {"max_per_field": 10},
-        {"sampling_exponent": 0.5, "max_per_field": 30},
-    ):
+    for more in ({"sampling_exponent": 0.0}, {"max_per_field": 10}, {"sampling_exponent": 0.5, "max_per_field": 30}):
         free, _ = balance(**more)
         several = sum(len(FIELDS[row]) > 1 for row, _ in free)
         found, _ = balance(**more, min_multi_field=0.5)
         assert sum(len(FIELDS[row]) > 1 for row, _ in found) == several and len(found) == 2 * several
-
-
-def test_the_table_of_a_sample():
-    table = DomainTable([("Art",), ("Physics",), ("Art", "Physics"), ()])
-    table.add(0, (1, 2), (3,))
-    table.add(3, (1,), ())
-    assert dict(table.rows()) == {
-        "Art": {"queries": 1, "triplets": 2, "papers": 2},
-        NO_FIELD: {"queries": 1, "triplets": 1, "papers": 1},
-        "Physics": {"queries": 0, "triplets": 0, "papers": 2},
-    }
-    assert (table.to_json()["queries"], table.triplets, table.across_fields) == (2, 3, 1)
-    assert table.to_json()["papers"] == 4
-    shares = [row[:3] for row in table.count_table("train").rows]
-    assert shares == [
-        ("Art", 1, "50.0"),
-        (NO_FIELD, 1, "50.0"),
-        ("Physics", 0, "0.0"),
-        *[("across fields", "", ""), ("all", 2, "")],
-    ]
-    table.add(0, (2,), ())  # the same query again
-    assert (table.to_json()["queries"], table.triplets, table.rows()["Art"]["queries"]) == (2, 4, 1)

@@ -53,13 +53,6 @@ def test_any_number_of_processes_gives_the_same(two_processes):
     assert samples() == alone
 
 
-def test_a_sample_does_not_depend_on_the_queries_before_it():
-    edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
-    every = {e.query.id: e for e in sample_citation_triplets(PAPERS, edges, Sampling())}
-    some = list(sample_citation_triplets(PAPERS, edges, Sampling(), queries=["p3", "p600"]))
-    assert some == [every["p3"], every["p600"]]
-
-
 def test_samples_come_in_order_and_stream(two_processes):
     two_processes()
     read = []

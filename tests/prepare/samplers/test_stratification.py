@@ -25,13 +25,6 @@ def test_every_class_has_its_share(labels, limit):
         assert abs(found[label] - count * limit / len(labels)) < 1 + 1e-9
 
 
-@given(several, st.integers(1, 90))
-def test_the_size_is_exact_and_rows_come_once(labels_of, limit):
-    selected = sample_iteratively_stratified(labels_of, limit).tolist()
-    assert selected == sorted({*selected})
-    assert len(selected) == min(limit, len(labels_of))
-
-
 @given(several, st.integers(1, 40), st.integers(0, 3))
 def test_a_plain_implementation_gives_the_same_rows(labels_of, limit, seed):
     """The same algorithm, written to be read: everything is counted anew for each row."""

@@ -7,16 +7,15 @@ import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample, SampleReport
+from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample
 from sciprism.prepare.samplers.triplets import (
     NO_STRENGTH,
     WEAKER_LINK,
-    SamplerInputs,
     SpecterTripletSampler,
     citation_strengths,
     given_strengths,
 )
-from sciprism.prepare.sources.citation_corpus import CitationCorpus, CitationGraph, CitationSources
+from sciprism.prepare.sources.citation_corpus import CitationGraph
 
 NAMES = [f"p{row}" for row in range(40)]
 
@@ -42,10 +41,7 @@ def test_link_strengths_of_citations():
 
 def test_two_of_five_are_hard():
     sample = sampler(partial(citation_strengths, build_graph((0, 1), (0, 2), (1, 3), (2, 4))), seed=3)((0, 0))
-    assert sample.kinds == (WEAKER_LINK, WEAKER_LINK, RANDOM, RANDOM, RANDOM) and {*sample.positives} <= {
-        1,
-        2,
-    }
+    assert sample.kinds == (WEAKER_LINK, WEAKER_LINK, RANDOM, RANDOM, RANDOM) and {*sample.positives} <= {1, 2}
     assert {*sample.negatives[:2]} <= {3, 4} and not {*sample.negatives[2:]} & {0, 1, 2, 3, 4}
 
 
@@ -75,23 +71,6 @@ def test_given_strengths_keep_their_margin():
 def test_a_paper_linked_to_all_others():
     sample = sampler(given(dict.fromkeys(range(1, 40), 5.0)))((0, 0))
     assert len(sample.positives) == 1 and not sample.negatives and sample.kinds == (NONE,)
-
-
-def test_processes_and_turns(two_processes):
-    """Any number of processes gives the same; a repeated query gets other triplets."""
-    graph = build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2)))
-    queries = [(row, turn) for row in range(40) for turn in (0, 1)]
-
-    def sample(report):
-        inputs = SamplerInputs(CitationSources(files=()), lambda _: queries, report)
-        return list(SpecterTripletSampler().sample(CitationCorpus(NAMES, [()] * 40, graph), inputs))
-
-    report = SampleReport()
-    alone = sample(report)
-    two_processes()
-    assert alone == sample(SampleReport())
-    assert report.queries == 80 and report.pairs == 400 and report.hard == 160
-    assert all(one != other for (_, one), (_, other) in zip(alone[::2], alone[1::2], strict=True))
 
 
 @pytest.mark.parametrize("wrong", [{"triplets": 0}, {"hard_share": 1.1}, {"margin": 1.0}])

@@ -19,12 +19,7 @@ def test_the_topics_of_micol_and_the_papers_of_csrankings(raw, context):
     raw.maple(
         "CSRankings",
         [
-            {
-                "paper": "1",
-                "title": "computer vision with cv",
-                "abstract": "by compilers",
-                "label": ["12", "99"],
-            },
+            {"paper": "1", "title": "computer vision with cv", "abstract": "by compilers", "label": ["12", "99"]},
             {"paper": "2", "title": "", "abstract": "", "label": ["11", "11"]},
             {"paper": "3", "label": ["99"]},  # no topic
             {"paper": "1", "label": ["11"]},  # again

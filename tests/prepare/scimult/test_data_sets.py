@@ -63,24 +63,6 @@ def test_the_command(some, tmp_path):
     ]
 
 
-def test_the_record(some, tmp_path):
-    prepare_scimult(some, tmp_path / "out", seed=5)
-    records = json.loads((tmp_path / "out/scimult.json").read_text())
-    record, source = records["test"], records["pretrain"]["data_sets"][0]
-    assert record["seed"] == 5 and {"python", "sciprism", "numpy"} == set(record["versions"])
-    geography, scifact = record["data_sets"]
-    assert geography["files"][0] == "scimult/classification_fine/Geography_label.json"
-    assert geography["queries"] == 1 and geography["candidates"] == 2
-    assert geography["published"] == {"queries": 73_883, "candidates": 3_285}
-    assert scifact["counts"] == {"relevant": 2} and scifact["dropped"] == {}
-    assert source["positive pairs"] == 13 and source["counts"]["examples"] == 9
-    assert record["missing"]["NFCorpus"] == "beir/nfcorpus/corpus.jsonl"
-    assert record["missing"].keys() == WRITERS["test"].keys() - {"Geography", "SciFact"}
-    assert {"maple/Geography/papers.json", "maple/Geography/labels.txt"} < record["inputs"].keys()
-    assert "micol/MAG_label.json" in records["pretrain"]["inputs"]
-    assert all(len(digest) == 64 for digest in record["inputs"].values())
-
-
 def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
     prepare_scimult(some, tmp_path / "out")
     tasks = {task.name: task.data for task in suites["scimult"].tasks}

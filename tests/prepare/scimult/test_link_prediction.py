@@ -1,13 +1,9 @@
 """Link files: SciDocs' citations, patients, recommendation."""
 
 import json
-from itertools import combinations
 from math import log2
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from build_data import lines, text
 from build_scimult import judgements, rows_of
@@ -15,25 +11,7 @@ from sciprism.datasets.layouts.published import GradedPapers, LinkedPapers, Pati
 from sciprism.errors import InputError
 from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval
-from sciprism.prepare.scimult.retrieval import find_co_cited, write_recommendation, write_scidocs_links
-
-pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
-
-
-@given(edges=pairs, least=st.integers(1, 3))
-def test_co_citations_as_they_are_defined(edges, least):
-    together: dict[tuple[int, int], int] = {}
-    for citing in range(9):
-        for pair in combinations(sorted(cited for one, cited in edges if one == citing), 2):
-            together[pair] = together.get(pair, 0) + 1
-    wanted: dict[int, list[int]] = {}
-    for (one, other), count in together.items():
-        if count >= least:
-            wanted.setdefault(one, []).append(other)
-            wanted.setdefault(other, []).append(one)
-    citing, cited = (np.array([edge[side] for edge in edges], np.int64) for side in (0, 1))
-    found = find_co_cited(6, citing, cited, least)
-    assert found == {row: sorted(others) for row, others in wanted.items()}
+from sciprism.prepare.scimult.retrieval import write_recommendation, write_scidocs_links
 
 
 def metadata(context, records):

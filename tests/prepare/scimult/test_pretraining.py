@@ -106,13 +106,6 @@ def test_coarse(raw, context, monkeypatch):
     assert (example.positives[0].name, example.positives[0].definition) == ("political science", "")
 
 
-def test_coarse_has_no_cap_and_tells_of_short_fields(raw, context):
-    raw.maple("Art", [{"paper": str(i)} for i in range(120)])
-    data_set = write_coarse(context)
-    assert (data_set.queries, data_set.targets) == (120, 120)
-    assert data_set.dropped.count("field of fewer than 50,000 papers, all used") == 1
-
-
 @pytest.mark.parametrize("parquet", [False, True])
 def test_citation_triplets(raw, context, parquet):
     raw.triplets("train", [("a", "b", "c"), ("a", "b", "d"), ("e", "a", "b"), ("a", "x", "y")], parquet=parquet)

@@ -60,10 +60,7 @@ class Published:
                 for n in names
             ],
             "s2and": [
-                {
-                    "query": record(n),
-                    "candidates": [record(f"{n}.{at}", score=(2, 0, 1, 0, 0)[at]) for at in range(5)],
-                }
+                {"query": record(n), "candidates": [record(f"{n}.{at}", score=(2, 0, 1, 0, 0)[at]) for at in range(5)]}
                 for n in names
             ],
             "specter": [{"query": record(n), "pos": record(f"{n}+"), "neg": record(f"{n}-")} for n in names],

@@ -8,24 +8,6 @@ from sciprism.errors import InputError
 from sciprism.prepare.scirepeval.training_sources import prepare_scirepeval, read_config
 
 
-def test_what_a_config_says(published):
-    tasks = {task.name: task for task in read_config(published.write())}
-    assert tasks["mesh"].labels == ("Brain", "Liver", "Lung") and tasks["mesh"].input_fields == (
-        "title",
-        "abstract",
-    )
-    assert [(task.type, task.format) for task in tasks.values()] == [
-        ("classification", "classification"),
-        ("classification", "classification"),
-        ("regression", "regression"),
-        ("ir", "search"),
-        ("ir", "proximity"),
-        ("triplet", "proximity"),
-    ]
-    assert tasks["cite"].max_examples == {"train": 0, "dev": 0} and not tasks["cite"].multi_label
-    assert tasks["cite"].data_files["dev"] == (published.folder.resolve() / "cite/val.jsonl",)
-
-
 def test_files_stand_beside_the_config_or_above_or_in_the_data(published, tmp_path):
     """The published config names labels from the folder above it, and data from a third place."""
     (published.folder / "deep").mkdir()
@@ -51,10 +33,7 @@ WRONG = [
     ({"data_files": None}, "give a dataset with a path, or data_files with train"),
     ({"data_files": {"train": "empty.jsonl"}}, "empty.jsonl: no record"),
     ({"data_files": {"train": "broken.jsonl"}}, "broken.jsonl, line 1: not valid JSON"),
-    (
-        {"labels_field": "descriptors"},
-        "train.jsonl, line 1: no field 'descriptors'; it has doc_id, title, abstract",
-    ),
+    ({"labels_field": "descriptors"}, "train.jsonl, line 1: no field 'descriptors'; it has doc_id, title, abstract"),
     ({"labels_field": None}, "labels_field is missing"),
     ({"input_fields": ["title", "abtract"]}, "line 1: no field 'abtract'"),
     ({"input_fields": "title"}, "input_fields: Input should be a valid .*, got 'title'"),

@@ -70,18 +70,6 @@ def test_a_search_asks_with_words_and_reads_venue_and_year(prepared_folder):
     assert first.negatives[0].id == "d0.3"
 
 
-def test_without_a_code_the_queries_tell(published, tmp_path):
-    tasks = [{key: value for key, value in task.items() if key != "ctrl_token"} for task in published.config]
-    prepare_scirepeval(tmp_path / "out", published.write(tasks))
-    sources = facts(tmp_path / "out")
-    assert [(sources[name]["format"], sources[name]["query"]) for name in ("search", "s2and", "specter", "cite")] == [
-        ("search", "query"),
-        ("proximity", "paper"),
-        ("proximity", "paper"),
-        ("regression", "paper"),
-    ]
-
-
 def test_a_proximity_task_takes_words_as_a_paper_and_a_search_a_paper_as_words(published, tmp_path):
     by = {task["name"]: task for task in published.config}
     codes = by["search"]["ctrl_token"], by["s2and"]["ctrl_token"]
@@ -163,16 +151,6 @@ def test_json_lists_gzip_and_parquet_of_the_hub_give_the_same(published, tmp_pat
             one, two = (tmp_path / out / part / f"{task['name']}.jsonl" for out in ("one", "two"))
             assert one.read_bytes() == two.read_bytes()
     assert facts(tmp_path / "two")["fos"]["data"] == "allenai/scirepeval, fos"
-
-
-def test_a_task_without_dev_has_no_dev_file(published, tmp_path):
-    task = published.config[2]
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev" / "cite.jsonl").write_text("of an earlier run")
-    task["data_files"] = {"train": task["data_files"]["train"]}
-    prepare_scirepeval(tmp_path, published.write([task]))
-    assert not (tmp_path / "dev" / "cite.jsonl").exists()
-    assert [*facts(tmp_path)["cite"]["parts"]] == ["train"]
 
 
 def test_a_source_without_examples_is_left_out(published, tmp_path):
