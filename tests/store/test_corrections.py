@@ -1,7 +1,5 @@
 """Corrections and deletions are applied in the order of the input; whenever it is stopped, the end is the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Deleted papers are in no search, count or export; a deletion is whole or not there, whenever it is stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Embedding: what is stored, what is skipped, what is continued."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,22 +68,6 @@ def test_appending_encodes_only_what_is_new(tmp_path: Path) -> None:
     assert [shard.rows for shard in StoredCollection.open(tmp_path).manifest.shards] == [10, 10, 5, 10, 5]
 
 
-def test_a_changed_text_supersedes_the_old_row(tmp_path: Path) -> None:
-    papers, encoder = some_papers(12), FakeEncoder()
-    embed(papers, encoder, tmp_path, layout=SMALL)
-    papers[3] = replace(papers[3], abstract="Now it has one.")  # p3 had none
-    report = embed(papers, encoder, tmp_path)
-    assert (report.changed, report.unchanged, report.papers, report.superseded) == (1, 11, 12, 1)
-    assert report.missing_abstracts == 1  # p10 alone
-    collection = StoredCollection.open(tmp_path)
-    assert len(collection) == 12 and collection.rows == 13
-    assert collection.find("p3") == 12
-    assert collection.paper("p3").abstract == "Now it has one."
-    mask = collection.mask()
-    assert mask is not None and np.flatnonzero(~mask).tolist() == [3]
-    np.testing.assert_array_equal(collection.vector(12, "near"), encoder.encode([papers[3]])[0])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
     papers, encoder = some_papers(12), FakeEncoder()
@@ -151,25 +133,6 @@ def test_hashes_of_many_papers_stay_apart_from_those_of_stored_ones(
     embed(papers[:15], FakeEncoder(), tmp_path, layout=SMALL)
     report = embed([*papers, *papers], FakeEncoder(), tmp_path)
     assert (report.new, report.unchanged, report.duplicates, report.papers) == (25, 15, 40, 40)
-
-
-def test_nothing_to_embed_leaves_an_empty_collection(tmp_path: Path) -> None:
-    assert embed([], FakeEncoder(), tmp_path).papers == 0
-    collection = StoredCollection.open(tmp_path)
-    assert (len(collection), collection.rows, collection.papers([])) == (0, 0, [])
-    assert embed(some_papers(3), FakeEncoder(), tmp_path).new == 3
-
-
-def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
-    seen: list[int] = []
-    embed(
-        some_papers(700),
-        FakeEncoder(),
-        tmp_path,
-        layout=CollectionLayout(shard_size=600),
-        progress=lambda _work, _unit, done, *_: seen.append(done),
-    )
-    assert seen == sorted(seen) and seen[-1] == 700 and len(set(seen)) > 3
 
 
 class Torn(FakeEncoder):
@@ -244,23 +207,6 @@ LONG = " ".join(f"word{n}" for n in range(30))
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ({"title": "On taods", "ids": {"doi": "10.1/a"}}, {"title": "On toads", "ids": {"doi": "10.1/a"}}),
-        ({"title": "On toads"}, {"title": "On Toads.", "abstract": "Now it has one."}),
-        ({"title": "On taods", "abstract": LONG}, {"title": "On toads", "abstract": LONG}),
-        ({"title": "Editorial", "abstract": LONG, "year": 1999}, {"title": "Editorial", "abstract": LONG}),
-    ],
-    ids=["identifier", "normalized title", "abstract in the same file", "generic title with an abstract"],
-)
-def test_versions_of_a_paper_replace_each_other(tmp_path: Path, old: dict, new: dict) -> None:
-    place = Place("refs.csv", 1, 2)
-    embed([Paper(id="a", place=place, **old)], FakeEncoder(), tmp_path / "c")
-    report = embed([Paper(id="a", place=place, **new)], FakeEncoder(), tmp_path / "c")
-    assert (report.changed + report.updated, report.papers, report.replaced) == (1, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
         ({"title": "On frogs", "authors": ("A. Smith",), "year": 2020}, {"title": "On toads"}),
         ({"title": "On toads", "ids": {"doi": "10.1/a"}}, {"title": "On toads", "ids": {"doi": "10.1/b"}}),
         ({"title": "Editorial", "year": 1999}, {"title": "Editorial", "year": 2005}),
@@ -286,10 +232,3 @@ def test_papers_of_one_id_do_not_replace_each_other_unless_told_to(tmp_path: Pat
         assert embed([other, again], FakeEncoder(), folder, skip_bad=True).changed == 1
     report = embed([other], FakeEncoder(), folder, replace=True)
     assert (report.replaced, report.papers) == (1, 1) and StoredCollection.open(folder).paper("1") == other
-
-
-def test_a_paper_without_a_place_has_none(tmp_path: Path) -> None:
-    embed([Paper(id="1", title="On frogs")], FakeEncoder(), tmp_path / "c")
-    assert StoredCollection.open(tmp_path / "c").paper("1").place is None
-    with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
-        embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")

@@ -1,7 +1,5 @@
 """Kill the embedding process at any moment: what is left is whole, and the end is the same to the byte."""
 
-from __future__ import annotations
-
 import math
 import signal
 import subprocess
@@ -13,6 +11,7 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
+from kill_switch import killed_after
 from sciprism.store import CollectionLayout, embed
 
 BUILDERS = Path(__file__).parents[1] / "builders"
@@ -32,35 +31,19 @@ def start(folder: Path, count: int, limit: float = math.inf) -> subprocess.Popen
     return subprocess.Popen(command, cwd=BUILDERS, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", range(1, 15))
-def test_a_stop_at_any_step_on_disk_is_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
-) -> None:
-    """Three shards make 14 files, each put in its place in one step; stop just before or just after each."""
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    layout = CollectionLayout(dtype="int8", shard_size=20)
-    embed(some_papers(45), FakeEncoder(), whole, layout=layout)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        _stop_at(patched, step, after)
-        embed(some_papers(45), FakeEncoder(), stopped, layout=layout)
-    embed(some_papers(45), FakeEncoder(), stopped, layout=layout)
-    assert snapshot(stopped) == snapshot(whole)
-
-
-def _stop_at(patched: pytest.MonkeyPatch, step: int, after: bool) -> None:
-    real, done = Path.replace, [0]
-
-    def replace(self: Path, target: Path) -> Path:
-        done[0] += 1
-        if done[0] == step and not after:
-            raise KeyboardInterrupt
-        moved = real(self, target)
-        if done[0] == step:
-            raise KeyboardInterrupt
-        return moved
-
-    patched.setattr(Path, "replace", replace)
+def test_a_kill_at_any_change_of_the_disk_is_continued(tmp_path: Path) -> None:
+    """Three shards make 14 files."""
+    layout, papers = CollectionLayout(dtype="int8", shard_size=20), some_papers(45)
+    embed(papers, FakeEncoder(), tmp_path / "whole", layout=layout)
+    for changes in range(0, 200, 3):
+        folder = tmp_path / f"killed-{changes}"
+        with killed_after(changes, folder) as done:
+            embed(papers, FakeEncoder(), folder, layout=layout)
+        embed(papers, FakeEncoder(), folder, layout=layout)
+        assert snapshot(folder) == snapshot(tmp_path / "whole"), f"killed after {changes} changes"
+        if len(done) < changes:
+            break
+    assert changes > 28
 
 
 def test_the_lock_of_a_dead_process_does_not_hold(tmp_path: Path) -> None:

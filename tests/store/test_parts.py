@@ -1,7 +1,5 @@
 """Parts: what is merged is what one process stores; what would mix, lose or double something is refused."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parts on a Ray cluster of two nodes: a node that dies loses nothing, and what does not fit is refused."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from functools import partial
