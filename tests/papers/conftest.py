@@ -1,7 +1,5 @@
 """Write bytes to a file and read them as a user would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

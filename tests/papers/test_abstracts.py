@@ -1,7 +1,5 @@
 """Abstracts of other files, and papers that stay without one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -93,19 +91,6 @@ def test_a_table_needs_no_titles_and_the_same_year_decides(tmp_path, monkeypatch
         join("id,title\na,T\n", name="head.csv")
     with pytest.raises(InputError, match=r"no abstract in empty\.csv"):
         join("id,abstract\na,\n", name="empty.csv")
-
-
-def test_a_yearly_review_gets_no_abstract_of_another_year(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    title = "The year in harbour tides: ports and beyond"
-    rows = f'doi,title,year,abstract\n10.5555/tides.2020,"{title}",2020,Of 2020.\n'
-    ids = ("10.5555/tides.2021", "10.5555/tides.2020", "10.48550/arXiv.2001.00001")
-    papers = [Paper(id=f"{n}", title=title, year=2020, ids={"doi": doi}) for n, doi in enumerate(ids)]
-    abstracts, completion = join(rows, *papers)
-    assert abstracts == ["", "Of 2020.", "Of 2020."], "a preprint may have the article's"
-    assert completion.report.missing.to_json() == {
-        "an identifier tells it apart from the paper there": {"count": 1, "first": ["0"]}
-    }
 
 
 def test_no_chapter_gets_the_abstract_of_another_under_the_doi_of_the_book(tmp_path, monkeypatch) -> None:

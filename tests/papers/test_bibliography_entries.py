@@ -75,16 +75,6 @@ def test_other_programs_find_last_names_suffixes_and_organizations():
     ) in bibtex
 
 
-@pytest.mark.parametrize("form", ["ris", "bib"])
-def test_names_come_back(tmp_path, form):
-    write = format_ris if form == "ris" else format_bibtex
-    paper = Paper(id="a", title="T", authors=tuple(NAMES), pages="e12-e19")
-    (tmp_path / f"a.{form}").write_text(*write([(paper, "")]), encoding="utf-8")
-    (back,) = read_papers(tmp_path / f"a.{form}")
-    assert back.authors == tuple(name if name != "Smith J" else "J Smith" for name in NAMES)
-    assert back.pages == "e12-e19"
-
-
 def test_nothing_in_a_paper_ends_a_field_of_its_entry(tmp_path):
     end = "x}, note={y}}\n@misc{z, title={"
     ids = [{"doi": f"10.1000/{end}"}, {"url": f"https://example.org/{end}"}]

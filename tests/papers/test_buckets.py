@@ -1,7 +1,5 @@
 """Objects of S3 and Google Cloud Storage are read as local files are; what a store refuses is one clear line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from build_parts import describe, embed_parts, embed_whole, load, write_input
+from build_parts import write_input
 from build_servers import FileServer, serve_buckets, serve_files, use_environment
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
 from sciprism.papers.remote.objects import TRIES, RemoteObject, find_remote
-from sciprism.store.parts import merge
 
 LINE = b'{"id": "p1", "title": "A title", "abstract": "An abstract."}\n'
 
@@ -91,30 +88,6 @@ def test_sheets_and_abstracts_of_objects(s3: Any, works: Path) -> None:
     assert paper.abstract == "An abstract."
 
 
-def test_parts_over_objects_are_what_one_process_stores_of_files(s3: Any, works: Path, tmp_path: Path) -> None:
-    local = [works / "date=0"]
-    remote: Any = [f"s3://bucket/works/{path.name}/" for path in local]
-    embed_whole(local, tmp_path / "one")
-    embed_parts(remote, tmp_path / "parts", 2)
-    merge([tmp_path / "parts"], tmp_path / "c", load)
-    found, wanted = (_move(describe(tmp_path / name), str(works.parent)) for name in ("c", "one"))
-    assert found == wanted
-
-
-def _move(description: dict[str, Any], folder: str) -> dict[str, Any]:
-    papers = [(row, str(place).replace(folder, "s3://bucket")) for row, place in description["papers"]]
-    return description | {"papers": papers}
-
-
-def test_an_object_that_differs_between_workers_is_refused(s3: Any, tmp_path: Path) -> None:
-    for number in range(2):
-        s3.put_object(Bucket="bucket", Key=f"few/{number}.jsonl", Body=LINE.replace(b"p1", b"p%d" % number))
-    embed_parts(["s3://bucket/few/"], tmp_path / "c", 2)  # type: ignore[list-item]
-    s3.put_object(Bucket="bucket", Key="few/1.jsonl", Body=LINE.replace(b"p1", b"p9"))
-    with pytest.raises(InputError, match=r"s3://bucket/few/1.jsonl 'file 2, .*, not 'file 2, "):
-        embed_parts(["s3://bucket/few/"], tmp_path / "c", 2)  # type: ignore[list-item]
-
-
 def test_an_object_that_changes_while_it_is_read_is_refused(s3: Any) -> None:
     s3.put_object(Bucket="bucket", Key="long.jsonl", Body=LINE * 5000)
     (found,) = find_remote("s3://bucket/long.jsonl")
@@ -157,13 +130,6 @@ def test_what_a_store_refuses_is_explained(flaky: FileServer, status: int, messa
     with pytest.raises(InputError, match=rf"s3://bucket/a.jsonl: {message}") as caught:
         list(read_papers("s3://bucket/a.jsonl"))
     assert "hunter2" not in str(caught.value)
-
-
-def test_a_block_of_a_bucket_that_is_cut_is_asked_for_again(flaky: FileServer) -> None:
-    lines = [json.dumps({"id": f"p{n}", "title": f"Title {n}", "abstract": "Words. " * 99}) for n in range(900)]
-    flaky.restart({"/bucket/a.jsonl": "\n".join(lines).encode()}, drops=[0, 1000, 65_000, 0])
-    assert [paper.id for paper in read_papers("s3://bucket/a.jsonl")] == [f"p{n}" for n in range(900)]
-    assert not flaky.does.drops
 
 
 def test_a_store_without_credentials_is_read_as_a_public_one() -> None:

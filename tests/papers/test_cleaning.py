@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import replace
 
@@ -32,6 +30,7 @@ TEXTS = {
         ("so\u00adft zero\u200bwidth\u00a0space \t\r\n fold", "soft zerowidth space fold"),
         ("bell\x07 null\x00 e\u0301 lone\ud800", "bell null é lone"),
         ("<!-- hidden -->shown <![CDATA[data]]>", "shown data"),
+        ("\u0645\u06cc\u200c\u0631\u0648\u0645", "\u0645\u06cc\u200c\u0631\u0648\u0645"),  # joiners inside words stay
     ],
     clean_abstract: [
         ("<jats:title>Abstract</jats:title><jats:p>Foo</jats:p>", "Foo"),
@@ -46,10 +45,7 @@ TEXTS = {
         ("https://doi.org/10.1000/ABC.", "10.1000/abc"),
         ("doi:10.1016/S0140-6736(05)1", "10.1016/s0140-6736(05)1"),
         ("(see http://dx.doi.org/10.1000/x)", "10.1000/x"),
-        (
-            "10.1002/(SICI)1097(1998)49:8<693::AID>3.0.CO;2-O",
-            "10.1002/(sici)1097(1998)49:8<693::aid>3.0.co;2-o",
-        ),
+        ("10.1002/(SICI)1097(1998)49:8<693::AID>3.0.CO;2-O", "10.1002/(sici)1097(1998)49:8<693::aid>3.0.co;2-o"),
         ("https://doi.org/10.1000%2Fabc?x=1", "10.1000/abc"),
         ("none", ""),
     ],
@@ -83,48 +79,10 @@ def test_texts(function, text: str, clean: str) -> None:
         assert function(clean) == clean
 
 
-def test_ids_are_brought_into_one_form() -> None:
-    ids = {
-        "DOI": "https://doi.org/10.1000/A",
-        "pmid": "PMID: 12",
-        "pmcid": "34",
-        "arxiv": "arXiv:2101.00001v1",
-        "s2": " x ",
-    }
-    assert clean_paper(Paper(id="a", title="T", ids=ids)).ids == {
-        "doi": "10.1000/a",
-        "pmid": "12",
-        "pmcid": "PMC34",
-        "arxiv": "2101.00001",
-        "s2": "x",
-    }
+NO_IDS = "NA N/A n/a #N/A <NA> nan NaN null NULL None none - -- . ? 0 0.0 unknown tbd doi: #REF! https://doi.org/NA"
 
 
-NO_IDS = [
-    *(
-        "NA",
-        "N/A",
-        "n/a",
-        "#N/A",
-        "<NA>",
-        "nan",
-        "NaN",
-        "null",
-        "NULL",
-        "None",
-        "none",
-        "-",
-        "--",
-        ".",
-        "?",
-        "0",
-        "0.0",
-    ),
-    *("unknown", "tbd", "doi:", "#REF!", "not available", "in press", "https://doi.org/", "https://doi.org/NA"),
-]
-
-
-@pytest.mark.parametrize("value", NO_IDS)
+@pytest.mark.parametrize("value", [*NO_IDS.split(), "not available", "in press", "https://doi.org/"])
 def test_values_that_mean_none_are_no_ids(value: str) -> None:
     systems = ("doi", "pmid", "pmcid", "arxiv", "openalex", "isbn")
     paper = clean_paper(Paper(id="own", title="T", ids=dict.fromkeys(systems, value), references=("b", value)))
@@ -150,10 +108,15 @@ def test_a_placeholder_is_no_id_of_a_paper(value: str) -> None:
         ("arxiv", "1412.0338", "1412.0338"),
         ("doi", "10/abcd", "10/abcd"),
         ("openalex", "https://openalex.org/works/w12", "W12"),
+        ("DOI", "https://doi.org/10.1000/A", "10.1000/a"),
+        ("pmid", "PMID: 12", "12"),
+        ("pmcid", "34", "PMC34"),
+        ("arxiv", "arXiv:2101.00001v1", "2101.00001"),
+        ("s2", " x ", "x"),
     ],
 )
-def test_numbers_that_tables_changed(system: str, value: str, id: str) -> None:
-    assert clean_paper(Paper(id="a", title="T", ids={system: value})).ids.get(system, "") == id
+def test_ids_are_brought_into_one_form(system: str, value: str, id: str) -> None:
+    assert clean_paper(Paper(id="a", title="T", ids={system: value})).ids.get(system.lower(), "") == id
 
 
 def test_titles_and_names_are_text() -> None:
@@ -165,19 +128,6 @@ def test_titles_and_names_are_text() -> None:
         assert clean_paper(Paper(id="a", title="T", abstract=abstract)).abstract == ""
 
 
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        ({"doi": "10.1000/X", "pmid": "1"}, "doi:10.1000/x"),
-        ({"pmid": "1", "arxiv": "2101.00001"}, "pmid:1"),
-        ({"arxiv": "2101.00001v3"}, "arxiv:2101.00001"),
-    ],
-)
-def test_missing_id_is_taken_from_other_systems(ids: dict[str, str], expected: str) -> None:
-    assert clean_paper(Paper(id=" ", title="T", ids=ids)).id == expected
-    assert clean_paper(Paper(id="own", title="T", ids=ids)).id == "own"
-
-
 def test_missing_id_is_a_hash_of_title_and_year() -> None:
     first = clean_paper(Paper(id="", title="On the <i>Origin</i> of Species.", year=1859)).id
     assert first == clean_paper(Paper(id="", title="on the origin of  species", year=1859)).id
@@ -187,11 +137,7 @@ def test_missing_id_is_a_hash_of_title_and_year() -> None:
 
 def test_papers_of_one_title_and_year_get_ids_of_their_own() -> None:
     one = Paper(id="", title="Editorial", year=2021, venue="Widgets", abstract="On widgets.")
-    others = [
-        replace(one, venue="Gadgets"),
-        replace(one, abstract="On gadgets."),
-        replace(one, authors=("A",)),
-    ]
+    others = [replace(one, venue="Gadgets"), replace(one, abstract="On gadgets."), replace(one, authors=("A",))]
     assert len({clean_paper(paper).id for paper in (one, *others)}) == 4
 
 
@@ -219,12 +165,3 @@ def test_many_unclosed_comments_and_scripts_are_read_once() -> None:
 def test_what_nobody_can_see_is_no_text(text):
     assert clean_text(text) == ""
     assert clean_text(f"\u0645\u06cc{text}") != ""
-
-
-def test_joiners_inside_words_stay():
-    assert clean_text("\u0645\u06cc\u200c\u0631\u0648\u0645") == "\u0645\u06cc\u200c\u0631\u0648\u0645"
-
-
-@given(st.text())
-def test_folding_twice_changes_nothing_more_of_words(text):
-    assert fold_text(fold_text(text)).split() == fold_text(text).split()

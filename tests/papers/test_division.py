@@ -1,13 +1,9 @@
 """How an input is divided: every record in one part, in the order of the input; the parts about equal."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fake_encoder import some_papers
 from sciprism.errors import InputError
@@ -19,20 +15,6 @@ from sciprism.papers.division import InputPart
 def test_a_part_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"part '.*'"):
         InputPart.parse(text)
-
-
-@given(sizes=st.lists(st.integers(0, 1_000), min_size=1, max_size=60), count=st.integers(1, 40))
-def test_each_record_is_in_one_part_in_the_order_of_the_input(sizes: list[int], count: int) -> None:
-    """Files have as many records as bytes here."""
-    read, loads = [], []
-    for number in range(1, count + 1):
-        pieces = InputPart(number, count).divide(sizes)
-        before = len(read)
-        for file, (piece, size) in enumerate(zip(pieces, sizes, strict=True)):
-            read += [(file, record) for record in (piece.select(size) if piece else ())]
-        loads.append(len(read) - before)
-    assert read == [(file, record) for file, size in enumerate(sizes) for record in range(1, size + 1)]
-    assert max(loads) <= 2.5 * max(sum(sizes), 1) / count + 1
 
 
 @pytest.fixture

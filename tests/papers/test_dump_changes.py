@@ -1,13 +1,9 @@
 """Corrections and deletions that data sets state: what is read of each layout, and which records count."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from build_dumps import (
     DUMPS,
@@ -24,7 +20,7 @@ from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import list_paper_files, read_changes
-from sciprism.papers.records import Deletion, Place
+from sciprism.papers.records import Deletion
 from sciprism.store.embed_files import LastRecords
 
 STEPS = [
@@ -141,29 +137,6 @@ def test_a_withdrawn_paper_of_arxiv_stays_and_is_counted_unless_it_has_no_abstra
     assert [each.id for each in found] == [f"2401.{number:05d}" for number in range(1, 5)]
     assert [isinstance(each, Deletion) for each in found] == [False, True, False, False]
     assert report.files[0].note == "1 withdrawn paper (2401.00001)"
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(1, 3)), max_size=40),
-)
-def test_the_records_that_count_are_those_of_a_dictionary(events: list[tuple[int, bool, int]]) -> None:
-    records: list[Paper | Deletion] = []
-    state: dict[str, dict[int, Paper | Deletion]] = {}
-    for number, (key, deletes, version) in enumerate(events):
-        place = Place("f", number, None, version if version > 1 else None)
-        record = Deletion(f"{key}", place) if deletes else Paper(id=f"{key}", title=f"{number}", place=place)
-        records.append(record)
-        state.setdefault(record.id, {})[version] = record
-    wanted = set()
-    for versions in state.values():
-        papers = {version: each for version, each in versions.items() if isinstance(each, Paper)}
-        chosen = max(papers or versions)
-        wanted.add(versions[chosen].place)
-    last = LastRecords(records)
-    selected = list(last.select(records))
-    assert [each.place for each in selected] == sorted(wanted, key=lambda place: place.record)
-    assert last.papers == sum(isinstance(each, Paper) for each in selected)
-    assert last.papers + last.deletions + last.outdated == len(records)
 
 
 def test_an_input_that_changes_between_its_two_readings_is_refused() -> None:

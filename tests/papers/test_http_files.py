@@ -1,9 +1,6 @@
 """Files of web servers: whatever the connection does, the same papers; else one line that says what to do."""
 
-from __future__ import annotations
-
 import gzip
-import io
 import json
 import shutil
 import sys
@@ -68,19 +65,6 @@ def test_reading_continues_with_the_block_that_was_cut(server: FileServer) -> No
         assert stream.read() == LINES[1000:]
     starts = [int(span.removeprefix("bytes=").partition("-")[0]) for _, span in server.requests]
     assert starts[0] > 60_000 and starts == [starts[0]] * 4, "what had come is not asked for again"
-
-
-def test_seeks_fetch_little(server: FileServer) -> None:
-    content = bytes(np.random.default_rng(0).integers(0, 256, 3_000_000, np.uint8))
-    server.restart({"/a.bin": content})
-    (found,) = find_remote(f"{server.address}/a.bin")
-    assert isinstance(found, RemoteObject)
-    server.restart()
-    with found.open() as stream:
-        for place in (2_900_000, 10, 1_500_000):
-            assert stream.seek(place) == place and stream.read(1000) == content[place : place + 1000]
-        assert stream.seek(-5, io.SEEK_END) == len(content) - 5 and stream.read() == content[-5:]
-    assert server.sent < 500_000
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])

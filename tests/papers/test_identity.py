@@ -1,7 +1,5 @@
 """Which pairs of records are one paper, and which only look alike; the same answer in all that asks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

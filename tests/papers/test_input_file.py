@@ -1,16 +1,11 @@
-from __future__ import annotations
-
 import gzip
 import io
-import os
 import sys
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.input_file import InputFile
@@ -129,44 +124,6 @@ def test_standard_input_is_read_after_its_head(monkeypatch: pytest.MonkeyPatch, 
     assert file.head().startswith("line 0\nline 1\n")
     assert texts(file) == lines
     assert not stream.closed
-
-
-@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
-def test_pipe_is_read_after_its_head() -> None:
-    end, start = os.pipe()
-    os.write(start, b"one\ntwo\n")
-    os.close(start)
-    file = InputFile(Path(f"/dev/fd/{end}"))
-    assert file.head() == "one\ntwo\n"
-    assert texts(file) == ["one", "two"]
-    os.close(end)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.binary(max_size=400))
-def test_any_bytes_are_lines(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    path = tmp_path_factory.getbasetemp() / "any"
-    path.write_bytes(data)
-    try:
-        numbered = list(InputFile(path).lines())
-    except InputError:
-        assert data.startswith(b"\x1f\x8b")
-        return
-    assert [number for number, _ in numbered] == list(range(1, len(numbered) + 1))
-    for _, text in numbered:
-        text.encode()
-        assert "\n" not in text
-
-
-@settings(max_examples=150, deadline=None)
-@given(text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=200))
-def test_utf8_comes_back_whole(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    text = text.replace("\ufeff", "").replace("\ufffe", "")
-    path = tmp_path_factory.getbasetemp() / "utf8"
-    path.write_bytes(text.encode())
-    file = InputFile(path)
-    assert "".join(part for _, part in file.lines()) == text
-    assert file.encoding == ""
 
 
 def test_memory_is_flat(tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
 import gzip
-import io
-import json
 import os
 import sys
 from pathlib import Path
@@ -64,46 +62,6 @@ def test_broken_files_raise_nothing_but_input_errors(folder: Path, reader: str, 
         except InputError:
             continue
         assert len(found) + report.skipped_count > 0
-
-
-words = st.from_regex(r"[A-Za-zÀ-ž0-9][A-Za-zÀ-ž0-9 ,'\"-]{0,10}[a-z]", fullmatch=True)
-names = st.lists(words, unique=True, max_size=3).map(tuple)
-labels = st.lists(
-    st.builds(
-        Label,
-        id=st.from_regex(r"[A-Z]?[0-9]{1,6}", fullmatch=True),
-        name=words,
-        synonyms=names,
-        definition=st.just("") | words,
-        broader=names,
-        codes=names,
-    ),
-    min_size=1,
-    max_size=4,
-    unique_by=lambda label: label.id,
-)
-
-
-@given(labels)
-def test_our_rows_come_back(folder: Path, written: list[Label]):
-    path = folder / "labels.jsonl"
-    path.write_text("".join(json.dumps(label.to_json()) + "\n" for label in written))
-    assert read(path, "jsonl") == written
-
-
-@given(labels)
-def test_tables_come_back(folder: Path, written: list[Label]):
-    import csv
-
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(["id", "name", "synonyms", "definition", "broader", "codes"])
-    for label in written:
-        lists = ["; ".join(items) for items in (label.synonyms, label.broader, label.codes)]
-        table.writerow([label.id, label.name, lists[0], label.definition, *lists[1:]])
-    path = folder / "written.csv"
-    path.write_text(text.getvalue(), encoding="utf-8")
-    assert read(path, "tables") == written
 
 
 @pytest.mark.data

@@ -1,7 +1,5 @@
 """Records of library catalogues: MARC 21 and MARCXML."""
 
-from __future__ import annotations
-
 import pytest
 
 from build_marc import ARTICLE, TIDES, build_record

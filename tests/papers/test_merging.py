@@ -1,7 +1,5 @@
 """Exports of one search with a paper in several of them: it is stored once, whole, with all its places."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -127,11 +125,6 @@ def test_records_of_one_file_are_merged_only_where_no_text_contradicts(tmp_path:
     rows = [ROW | {"doi": "10.5555/t", "id": name} for name in ("x", "y")]
     report = embed_search(tmp_path, *write(tmp_path, c=rows))
     assert report.stored.new == 2 and not report.merged
-
-
-def test_equal_copies_are_counted_as_before(tmp_path: Path) -> None:
-    report = embed_search(tmp_path, *write(tmp_path, a=[ROW], b=[ROW]))
-    assert (report.stored.new, report.stored.duplicates, report.merged) == (1, 1, [])
 
 
 def test_the_fullest_record_counts_and_the_article_has_the_doi() -> None:

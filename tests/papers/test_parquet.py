@@ -1,7 +1,5 @@
 """Parquet files: rows of OpenAlex, of Semantic Scholar, of our own export and of any table with a title."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from datetime import date
@@ -15,7 +13,6 @@ from pyarrow import parquet
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.division import InputPart
 from sciprism.papers.input_file import ReadOptions
 from sciprism.store import embed
 
@@ -116,12 +113,6 @@ def test_damaged_and_packed_files(tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=r"not a Parquet file that can be read: .*; fetch it again; fix it"):
         list(read_papers([path]))
-
-
-def test_parts_of_many_rows(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.parquet", [{"id": f"p{i}", "title": f"T{i}"} for i in range(1000)])
-    found = [[paper.id for paper in read_papers([path], part=InputPart(number, 3))] for number in (1, 2, 3)]
-    assert found == [[f"p{i}" for i in range(*each)] for each in ((0, 333), (333, 666), (666, 1000))]
 
 
 def test_a_collection_in_the_folder_of_its_input_is_not_read(tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
 import tracemalloc
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -64,34 +61,3 @@ def test_memory_is_flat(file: Path):
 
     peak(10)
     assert peak(3000) < 1.5 * peak(300)
-
-
-# What XML 1.0 can carry; a carriage return would come back as a line end.
-texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"))
-
-
-@given(st.lists(st.tuples(texts, texts, texts, st.integers(1500, 2099)), min_size=1, max_size=5))
-def test_written_articles_come_back(file: Path, written: list[tuple[str, str, str, int]]):
-    content = articles(
-        *(
-            article(
-                f"<Journal><JournalIssue><PubDate><Year>{year}</Year></PubDate></JournalIssue></Journal>"
-                f"<ArticleTitle>{escape(title)}</ArticleTitle>"
-                f"<Abstract><AbstractText>{escape(abstract)}</AbstractText></Abstract>"
-                f"<AuthorList><Author><LastName>{escape(author)}</LastName></Author></AuthorList>",
-                number,
-            )
-            for number, (title, abstract, author, year) in enumerate(written)
-        )
-    )
-    assert read(file, content) == [
-        Paper(
-            id=str(number),
-            title=" ".join(title.split()),
-            abstract=" ".join(abstract.split()),
-            authors=tuple(filter(None, [" ".join(author.split())])),
-            year=year,
-            ids={"pmid": str(number)},
-        )
-        for number, (title, abstract, author, year) in enumerate(written)
-    ]

@@ -1,7 +1,5 @@
 """Records that say of their paper that it is retracted, each format in its own way; the report counts them."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 
@@ -11,10 +9,8 @@ from pyarrow import parquet
 from build_zotero import ZoteroBuilder
 from sciprism.papers import ReadReport, read_papers
 
-# Of each format a retracted paper, the notice that retracts it, and a paper of neither kind.
 
-
-def test_so_are_those_of_a_parquet_file_and_of_zotero(tmp_path):
+def test_retracted_papers_of_a_parquet_file_and_of_zotero(tmp_path):
     rows = [{"id": f"https://openalex.org/W{n}", "title": "Tides", "is_retracted": n > 2} for n in range(1, 9)]
     parquet.write_table(
         pa.Table.from_pylist([row | {"authorships": [{"author": {"id": "A1"}}]} for row in rows]),

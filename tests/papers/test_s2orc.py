@@ -5,8 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -93,14 +91,7 @@ def test_what_is_not_safe_is_counted_by_reason(tmp_path):
         "{broken",
         "[1, 2]",
     ]
-    parses = [
-        parse("g", "", "Later"),
-        parse("stranger", "x"),
-        parse("b", "x"),
-        parse("f"),
-        parse("a", "A."),
-        "{",
-    ]
+    parses = [parse("g", "", "Later"), parse("stranger", "x"), parse("b", "x"), parse("f"), parse("a", "A."), "{"]
     found, dropped = read(shard(tmp_path, 3, papers, parses))
     assert [(paper.id, paper.title) for paper in found] == [("a", "Title a")]
     counts = {reason: entry["count"] for reason, entry in dropped.to_json().items()}
@@ -131,39 +122,3 @@ def test_folders_without_shards_and_damaged_files_are_reported(tmp_path):
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(InputError, match="truncated or damaged"):
         read(tmp_path)
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
-)
-KEYS = (
-    "title",
-    "authors",
-    "year",
-    "mag_field_of_study",
-    "outbound_citations",
-    "has_pdf_parse",
-    "doi",
-    "venue",
-)
-ROWS = st.builds(
-    lambda name, more: metadata(name) | more,
-    st.sampled_from(["a", "b", "c", 7, None]),
-    st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3),
-)
-PARSES = st.builds(
-    lambda name, text: {"paper_id": name, "abstract": text},
-    st.sampled_from(["a", "b", "c", 7, "z"]),
-    VALUES | st.just([{"text": "Words."}]),
-)
-
-
-@given(st.lists(ROWS | VALUES, max_size=8), st.lists(PARSES, max_size=6))
-def test_every_record_is_a_paper_or_counted_once(tmp_path_factory, papers, parses):
-    rows = [metadata("first"), *papers]  # a file that begins with a list would be one
-    folder = shard(tmp_path_factory.mktemp("s2orc"), 0, map(json.dumps, rows), parses)
-    found, dropped = read(folder)
-    assert len(found) + sum(entry["count"] for entry in dropped.to_json().values()) == len(rows)
-    assert all(paper.abstract and paper.fields for paper in found)

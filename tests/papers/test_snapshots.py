@@ -1,16 +1,12 @@
 """Manifests of snapshots stand for their files: local copies, buckets, signed addresses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from build_servers import FileServer, serve_buckets, serve_files, use_environment
 from sciprism.errors import InputError
@@ -157,18 +153,6 @@ def test_in_buckets_at_its_place_and_in_another(files: Contents) -> None:
         client.delete_object(Bucket="mirror", Key=f"copy/{PARTS[2]}")
         with pytest.raises(InputError, match=rf"s3://mirror/copy/manifest: of 3 files .* 1 cannot .*{PARTS[2]}"):
             read("s3://mirror/copy/manifest")
-
-
-def test_parquet_files_of_an_unload(tmp_path: Path) -> None:
-    for number in range(2):
-        table = pa.table({"id": [f"p{number}"], "title": ["T"], "abstract": ["A"]})
-        parquet.write_table(table, tmp_path / f"000{number}_part_00.parquet")
-    entries = [
-        {"url": f"s3://lake/papers/{path.name}", "mandatory": True, "meta": {"content_length": path.stat().st_size}}
-        for path in sorted(tmp_path.glob("*.parquet"))
-    ]
-    (tmp_path / "papers_manifest").write_text(json.dumps({"entries": entries, "schema": {"elements": []}}))
-    assert read(tmp_path / "papers_manifest") == ["p0", "p1"]
 
 
 def test_signed_addresses_of_semantic_scholar(server: FileServer, tmp_path: Path) -> None:

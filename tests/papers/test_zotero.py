@@ -1,19 +1,14 @@
 """Zotero's own files: the database that it keeps, and the RDF that it exports."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from build_zotero import MINE, ZoteroBuilder, build_zotero
+from build_zotero import ZoteroBuilder, build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.cleaning import clean_abstract, clean_title
 
 
 @pytest.fixture
@@ -99,39 +94,3 @@ def test_other_databases_and_items_without_text(tmp_path: Path, read) -> None:
         ids(tmp_path / "zotero.sqlite")
     report = ReadReport()
     assert ids(tmp_path / "zotero.sqlite", skip_bad=True, report=report) == [] and report.skipped_count == 1
-
-
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(
-            st.text(),
-            st.text() | st.binary() | st.integers(0, 9) | st.none(),
-            st.lists(st.text(max_size=5), unique=True),
-        ),
-        max_size=5,
-    )
-)
-def test_any_values_are_a_paper_or_counted(tmp_path_factory, rows) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.sqlite"
-    path.unlink(missing_ok=True)
-    rows = [(_stored(title), _stored(abstract), list(map(_stored, tags))) for title, abstract, tags in rows]
-    with closing(sqlite3.connect(path)) as database, database:
-        builder = ZoteroBuilder(database)
-        for number, (title, abstract, tags) in enumerate(rows):
-            builder.add_item(
-                "book", f"K{number}", {"title": title, "abstractNote": abstract}, tags=dict.fromkeys(tags), library=MINE
-            )
-    report = ReadReport()
-    found = {paper.id: paper for paper in read_papers(path, skip_bad=True, report=report)}
-    assert len(found) + report.skipped_count == max(1, len(rows))
-    for number, (title, abstract, _) in enumerate(rows):
-        if clean_title(title):
-            assert found[f"K{number}"].title == clean_title(title)
-            if isinstance(abstract, str):
-                assert found[f"K{number}"].abstract == clean_abstract(abstract)
-
-
-def _stored(value: object) -> object:
-    """Replace what SQLite cannot hold: lone surrogates, and text after NUL."""
-    return value.encode("utf-8", "replace").decode().replace("\0", "") if isinstance(value, str) else value
