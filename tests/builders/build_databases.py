@@ -1,7 +1,5 @@
 """Papers whose searches have few ties, and the databases that can be had here: PostgreSQL's server, Qdrant's folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import uuid

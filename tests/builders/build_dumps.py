@@ -1,7 +1,5 @@
 """Data sets with corrections and deletions as their publishers write them: a base, then one update a month."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Small data sets in the layouts of BLURB, LinkBERT's copy of it, NASA-QA and Climate-Change NER."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,11 +32,7 @@ def blurb_package(home: Path, name: str, folder: str) -> None:
         numbers = range(COUNT * place, COUNT * (place + 1))
         if name == "pubmedqa":
             whole = {
-                str(n): {
-                    "QUESTION": words(n),
-                    "CONTEXTS": ["It is.", "So."],
-                    "final_decision": label(name, n),
-                }
+                str(n): {"QUESTION": words(n), "CONTEXTS": ["It is.", "So."], "final_decision": label(name, n)}
                 for n in numbers
             }
             inside = "test_set.json" if part == "test" else f"pqal_fold0/{part}_set.json"
@@ -145,9 +139,4 @@ def asked(number: int) -> dict[str, Any]:
     """A question about the topic of a text."""
     topic = TOPICS[number % 3]
     answers = [] if number % 3 == 2 else [{"text": topic, "answer_start": len("All of ")}]
-    return {
-        "id": f"q{number}",
-        "question": "what is it of",
-        "is_impossible": not answers,
-        "answers": answers,
-    }
+    return {"id": f"q{number}", "question": "what is it of", "is_impossible": not answers, "answers": answers}

@@ -1,7 +1,5 @@
 """Records of MARC 21 as bytes of ISO 2709."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

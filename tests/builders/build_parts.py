@@ -1,7 +1,5 @@
 """An input of several files in which papers recur, and what is compared of a collection made of it in parts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

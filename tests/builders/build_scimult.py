@@ -1,7 +1,5 @@
 """Published files in small, as `sciprism prepare scimult` finds them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

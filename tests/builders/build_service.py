@@ -1,7 +1,5 @@
 """A service in process, and the answer of its guard alone."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small world to tag: labels with words that their papers use, papers that mention some labels by name."""
 
-from __future__ import annotations
-
 from zlib import crc32
 
 import numpy as np

@@ -1,44 +1,27 @@
-"""A `zotero.sqlite` as Zotero 6 and 7 write it: the tables that hold items, with their columns and keys."""
-
-from __future__ import annotations
+"""A `zotero.sqlite` as Zotero 6 and 7 write it: the tables that hold items."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
 SCHEMA = """
-CREATE TABLE version (schema TEXT PRIMARY KEY, version INT NOT NULL);
 CREATE TABLE itemTypes (itemTypeID INTEGER PRIMARY KEY, typeName TEXT, templateItemTypeID INT, display INT DEFAULT 1);
 CREATE TABLE fields (fieldID INTEGER PRIMARY KEY, fieldName TEXT, fieldFormatID INT);
 CREATE TABLE creatorTypes (creatorTypeID INTEGER PRIMARY KEY, creatorType TEXT);
-CREATE TABLE libraries (libraryID INTEGER PRIMARY KEY, type TEXT NOT NULL, editable INT NOT NULL,
-    filesEditable INT NOT NULL, version INT NOT NULL DEFAULT 0, storageVersion INT NOT NULL DEFAULT 0,
-    lastSync INT NOT NULL DEFAULT 0,
-    archived INT NOT NULL DEFAULT 0);
-CREATE TABLE groups (groupID INTEGER PRIMARY KEY, libraryID INT NOT NULL UNIQUE, name TEXT NOT NULL,
-    description TEXT NOT NULL, version INT NOT NULL);
-CREATE TABLE items (itemID INTEGER PRIMARY KEY, itemTypeID INT NOT NULL,
-    dateAdded TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, dateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    clientDateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, libraryID INT NOT NULL, key TEXT NOT NULL,
-    version INT NOT NULL DEFAULT 0, synced INT NOT NULL DEFAULT 0, UNIQUE (libraryID, key));
+CREATE TABLE libraries (libraryID INTEGER PRIMARY KEY, type TEXT NOT NULL, version INT NOT NULL DEFAULT 0);
+CREATE TABLE groups (groupID INTEGER PRIMARY KEY, libraryID INT NOT NULL UNIQUE, name TEXT NOT NULL);
+CREATE TABLE items (itemID INTEGER PRIMARY KEY, itemTypeID INT NOT NULL, libraryID INT NOT NULL, key TEXT NOT NULL,
+    dateAdded TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE (libraryID, key));
 CREATE TABLE itemDataValues (valueID INTEGER PRIMARY KEY, value UNIQUE);
 CREATE TABLE itemData (itemID INT, fieldID INT, valueID, PRIMARY KEY (itemID, fieldID));
-CREATE TABLE itemNotes (itemID INTEGER PRIMARY KEY, parentItemID INT, note TEXT, title TEXT);
-CREATE TABLE itemAttachments (itemID INTEGER PRIMARY KEY, parentItemID INT, linkMode INT, contentType TEXT, path TEXT);
-CREATE TABLE creators (creatorID INTEGER PRIMARY KEY, firstName TEXT, lastName TEXT, fieldMode INT,
-    UNIQUE (lastName, firstName, fieldMode));
+CREATE TABLE creators (creatorID INTEGER PRIMARY KEY, firstName TEXT, lastName TEXT, fieldMode INT);
 CREATE TABLE itemCreators (itemID INT NOT NULL, creatorID INT NOT NULL, creatorTypeID INT NOT NULL DEFAULT 1,
-    orderIndex INT NOT NULL DEFAULT 0, PRIMARY KEY (itemID, creatorID, creatorTypeID, orderIndex),
-    UNIQUE (itemID, orderIndex));
+    orderIndex INT NOT NULL DEFAULT 0, PRIMARY KEY (itemID, creatorID, creatorTypeID, orderIndex));
 CREATE TABLE tags (tagID INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE itemTags (itemID INT NOT NULL, tagID INT NOT NULL, type INT NOT NULL, PRIMARY KEY (itemID, tagID));
 CREATE TABLE collections (collectionID INTEGER PRIMARY KEY, collectionName TEXT NOT NULL,
-    parentCollectionID INT DEFAULT NULL, clientDateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    libraryID INT NOT NULL, key TEXT NOT NULL, version INT NOT NULL DEFAULT 0, synced INT NOT NULL DEFAULT 0);
-CREATE TABLE collectionItems (collectionID INT NOT NULL, itemID INT NOT NULL, orderIndex INT NOT NULL DEFAULT 0,
-    PRIMARY KEY (collectionID, itemID));
-CREATE INDEX collectionItems_itemID ON collectionItems(itemID);
+    parentCollectionID INT DEFAULT NULL, libraryID INT NOT NULL, key TEXT NOT NULL);
+CREATE TABLE collectionItems (collectionID INT NOT NULL, itemID INT NOT NULL, PRIMARY KEY (collectionID, itemID));
 CREATE TABLE deletedItems (itemID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
 CREATE TABLE retractedItems (itemID INTEGER PRIMARY KEY, data TEXT, flag INT DEFAULT 0);
 CREATE TABLE deletedCollections (collectionID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
@@ -53,31 +36,18 @@ class ZoteroBuilder:
         self.database = database
         database.executescript(SCHEMA)
         libraries = [(MINE, "user"), (READING_GROUP, "group"), (FEED, "feed")]
-        database.executemany(
-            "INSERT INTO libraries (libraryID, type, editable, filesEditable) VALUES (?, ?, 1, 1)", libraries
-        )
-        database.execute("INSERT INTO groups VALUES (99, ?, 'Reading group', '', 0)", [READING_GROUP])
+        database.executemany("INSERT INTO libraries (libraryID, type) VALUES (?, ?)", libraries)
+        database.execute("INSERT INTO groups VALUES (99, ?, 'Reading group')", [READING_GROUP])
 
     def add_collection(self, name: str, parent: int | None = None, library: int = MINE) -> int:
         return self._insert(
             "collections", collectionName=name, parentCollectionID=parent, libraryID=library, key=name[:8]
         )
 
-    def add_item(
-        self,
-        kind: str,
-        key: str,
-        fields: Mapping[str, object] = {},
-        *,
-        creators: Iterable[tuple[str, str, str]] = (),
-        tags: Iterable[str] = (),
-        collections: Iterable[int] = (),
-        library: int = MINE,
-        deleted: bool = False,
-    ) -> int:
-        """Add an item; creators: (kind, given, last)."""
+    def add_item(self, kind, key, fields=(), *, creators=(), tags=(), collections=(), library=MINE, deleted=False):
+        """Add an item and return its number; fields: name -> value; creators: (kind, given, last)."""
         item = self._insert("items", itemTypeID=self._once("itemTypes", typeName=kind), libraryID=library, key=key)
-        for name, value in fields.items():
+        for name, value in dict(fields).items():
             field, number = self._once("fields", fieldName=name), self._once("itemDataValues", value=value)
             self._insert("itemData", itemID=item, fieldID=field, valueID=number)
         for order, (creator_kind, given, last) in enumerate(creators):

@@ -1,11 +1,10 @@
 """A tiny deterministic encoder: words are hashed into a short vector, so texts that share words are near."""
 
-from __future__ import annotations
-
 import math
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
@@ -17,33 +16,24 @@ from sciprism.papers.records import Label, Paper
 Item = Paper | Label | str
 
 
+@dataclass(eq=False)
 class FakeEncoder:
     """Two spaces: `near` for proximity and search, `kind` for classification.
 
     Each batch takes `delay` seconds. A batch that would go beyond `limit` items waits for the process to be killed.
     """
 
+    name: str = "fake"
+    fingerprint: str = "f0"
+    _: KW_ONLY
+    dim: int = 16
+    distance: str = "cosine"
+    delay: float = 0.0
+    limit: float = math.inf
+    encoded: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
     formats = ("classification", "proximity", "search")
     device = SimpleNamespace(type="cpu")
-
-    def __init__(
-        self,
-        name: str = "fake",
-        fingerprint: str = "f0",
-        *,
-        dim: int = 16,
-        distance: str = "cosine",
-        delay: float = 0.0,
-        limit: float = math.inf,
-    ) -> None:
-        self.name = name
-        self.fingerprint = fingerprint
-        self.dim = dim
-        self.distance = distance
-        self.delay = delay
-        self.limit = limit
-        self.encoded = 0
-        self.options: dict[str, Any] = {}
 
     def space(self, format: str = "proximity", role: str = "paper") -> str:
         return "kind" if format == "classification" else "near"

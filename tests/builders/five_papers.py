@@ -1,7 +1,5 @@
 """A collection small enough to know by heart."""
 
-from __future__ import annotations
-
 from sciprism.papers.records import Paper
 
 PAPERS = [
@@ -33,9 +31,6 @@ PAPERS = [
         fields=("Biology",),
     ),
     Paper(
-        id="attention",
-        title="Attention",
-        abstract="Sequences are translated. Attention alone is enough.",
-        year=2017,
+        id="attention", title="Attention", abstract="Sequences are translated. Attention alone is enough.", year=2017
     ),
 ]

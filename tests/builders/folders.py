@@ -1,7 +1,5 @@
 """Compare folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

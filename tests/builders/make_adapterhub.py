@@ -58,12 +58,7 @@ def vectors(model, tokenizer, setup):
     """Return the states at CLS of all texts, in one padded batch, with these adapters active."""
     model.set_active_adapters(setup)
     batch = tokenizer(
-        TEXTS,
-        padding=True,
-        truncation=True,
-        max_length=LONGEST,
-        return_tensors="pt",
-        return_token_type_ids=False,
+        TEXTS, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt", return_token_type_ids=False
     )
     with torch.no_grad():
         states = model(**batch).last_hidden_state

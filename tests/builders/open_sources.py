@@ -85,12 +85,7 @@ def _conferences():
 
 def _searches():
     def shown(number, score, name=""):
-        return {
-            "corpus_id": number,
-            "title": name or title("found", number),
-            "abstract": "A.",
-            "score": score,
-        }
+        return {"corpus_id": number, "title": name or title("found", number), "abstract": "A.", "score": score}
 
     return [
         {"query": "found study", "candidates": [shown(11, 1), shown(12, 0), shown(13, 0, SHARED)]},

@@ -1,7 +1,5 @@
 """A Ray cluster of processes: a head that runs no parts, and two nodes with a core each."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
