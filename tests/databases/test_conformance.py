@@ -1,7 +1,5 @@
 """Every database gives the answers of the local search, also after updates and under every filter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands and the Python of the page on databases run, and print what it shows."""
 
-from __future__ import annotations
-
 import re
 from ast import literal_eval
 from pathlib import Path

@@ -3,8 +3,6 @@
 Run by `test_clients.py` with playwright and axe-core: ADDRESS BROWSER, in a folder that holds the files to upload.
 """
 
-from __future__ import annotations
-
 import base64
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Texts of many requests in shared batches: every request gets what it gets alone, in order, and waits its turn."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Other programs' clients, a browser, schemathesis and kills, against the service in a process of its own."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -33,17 +31,6 @@ CLIENTS = {  # what the block imports: the packages, what it prints
 }
 SCHEMATHESIS = "schemathesis==4.32.5"
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=5000"]
-PAGES = {  # address: what the page says once its scripts ran
-    "/library/landmarks?q=how+the+continents+moved+apart": "Die Entstehung der Kontinente",
-    "/library/landmarks/papers/watson1953molecular": "Similar papers",
-    "/library/landmarks/screening": "the likeliest to be included first",
-    "/library/landmarks/tags": "Review suggested tags",
-    "/library/landmarks/map": "landmarks",
-    "/uploads": "Your collections",
-    "/matching": "Reviewer matching",
-    "/docs": "/v1/embeddings",
-}
 
 
 @contextmanager
@@ -132,29 +119,6 @@ def test_a_kill_at_any_moment_leaves_the_workspace_intact(tmp_path):
 def read_json(request):
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
-
-
-def open_page(url, folder):
-    """Return a page's document after its scripts ran, and the addresses that it asked for."""
-    log = folder / "network.json"
-    options = [*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom", url]
-    done = subprocess.run([BROWSER, *options], capture_output=True, text=True, timeout=120, check=True)
-    events = [event.get("params") or {} for event in json.loads(log.read_text("utf-8"))["events"]]
-    started = url.split("/library")[0].split("/", 3)[:3]  # the browser's own requests have no page as initiator
-    return done.stdout, {e["url"] for e in events if e.get("initiator") == "/".join(started) and "url" in e}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is installed")
-def test_pages_say_what_they_are_and_ask_no_other_host(tmp_path):
-    with serve("--demo", "--workspace", tmp_path / "work", log=tmp_path / "log") as (address, _):
-        asked = set()
-        for path, words in PAGES.items():
-            document, urls = open_page(f"{address}{path}", tmp_path)
-            assert words in document, path
-            asked |= urls
-    assert f"{address}/static/style.css" in {url.partition("?")[0] for url in asked}
-    assert not [url for url in asked if not url.startswith((f"{address}/", "data:", "blob:"))]
 
 
 @pytest.mark.slow

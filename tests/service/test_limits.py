@@ -1,7 +1,5 @@
 """Requests that could cost much, or that guess: each is refused for what its limit costs, and delays nobody."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """The pages of the service, in process: what is shown, what is escaped, and what forms must carry."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The service over HTTP, in process: what its addresses answer, whom it lets in, and what it refuses."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -311,16 +309,6 @@ def test_names_that_look_like_uploads(folder, tmp_path, work_client):
     shutil.copytree(folder, tmp_path / "upload-five")
     with start([tmp_path / "upload-five"], workspace=tmp_path / "work") as client:
         assert client.get("/library/upload-five").status_code == 200
-
-
-def test_an_upload_without_papers_says_so(work_client):
-    post = {"params": {"filename": "refs.ris", "name": "mine"}, "content": "TY  - JOUR\nER  - \n"}
-    upload = wait_for_upload(work_client, work_client.post("/workspace/collections", **post).json()["id"])
-    assert (
-        upload["state"] == "failed"
-        and upload["name"] == "mine"
-        and "the file holds nothing that can be used" in upload["error"]
-    )
 
 
 def test_simultaneous_uploads_stay_within_the_quota(tmp_path):

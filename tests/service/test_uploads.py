@@ -1,7 +1,5 @@
 """What somebody sends to the service, over HTTP: it is read as its bytes, bounded, and without waiting for others."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
