@@ -5,10 +5,8 @@ The inputs are small. Where time would grow with the square of a length, they ar
 
 import gzip
 import json
-import sys
 import time
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
