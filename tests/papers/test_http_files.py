@@ -148,13 +148,6 @@ def test_user_and_signature_are_sent_and_not_shown(server: FileServer) -> None:
     assert report.files[0].path == f"{server.address}/a.jsonl?id=1"
 
 
-def test_a_host_that_does_not_answer(server: FileServer) -> None:
-    with serve_files() as other:
-        address = other.address
-    with pytest.raises(InputError, match=rf"{address}/a.jsonl: cannot be reached \(.*\), {TRIES} times"):
-        read(f"{address}/a.jsonl")
-
-
 def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"ftp://host/a.gz: not of s3://, gs://, http:// or https://"):
         read("ftp://me:x@host/a.gz")

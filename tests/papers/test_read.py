@@ -80,11 +80,6 @@ def test_unknown_format_lists_the_known(read) -> None:
         read("o.xml", '<?xml version="1.0"?>\n<!-- a list -->\n<modsCollection xmlns="x"><mods/></modsCollection>')
 
 
-def test_missing_path_is_an_error_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.bib: no such file or folder"):
-        read_papers([tmp_path / "nowhere.bib"])
-
-
 def test_labels_are_read_in_the_same_way(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"id": "a", "name": "<i>Alpha</i>"}\n{"id": "b"}\n{"id": "c", "name": "Gamma"}\n')
