@@ -120,36 +120,10 @@ def test_a_local_folder_comes_first(tmp_path, place, files):
     assert list(data_root.provenance()) == [f"{place}/{name}" for name in files]
 
 
-@pytest.mark.parametrize(
-    ("name", "split"),
-    [
-        ("test.csv", "test"),
-        ("test_qrel.jsonl", "test"),
-        ("test_hard_qrel.jsonl", "test_hard"),
-        ("reviewer_metadata.jsonl", "metadata"),
-        ("meta.jsonl", "evaluation"),
-        ("evaluation.json", "evaluation"),
-    ],
-)
-def test_files_outside_of_the_hub_are_known_by_their_names(name, split):
-    assert select_files([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
-    assert select_files([f"fos/{name}"], "mesh", split) == []
-
-
 def test_missing_parts_are_an_error():
     names = [f"c/test-0000{i}-of-00003.parquet" for i in (0, 2)]
     with pytest.raises(InputError, match="2 of 3 parts"):
         select_files(names, "c", "test")
-
-
-def test_a_config_that_is_alone_may_lie_at_the_top():
-    assert select_files(["data/test-00000-of-00001.parquet"], "default", "test") == ["data/test-00000-of-00001.parquet"]
-    assert select_files(["test.tsv"], "default", "test") == ["test.tsv"]
-    assert select_files(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
-    assert select_files(["test.tsv"], "fos", "test") == []
-    assert (
-        select_files(["dev.tsv"], "default", "validation") == select_files(["dev.tsv"], "default", "dev") == ["dev.tsv"]
-    )
 
 
 def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from open_data import paper, write
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import (
-    OPEN_DATA_BY_NAME,
     OPEN_DATA_SETS,
     PARTS,
     PaperOrigin,
@@ -71,20 +70,6 @@ def test_a_short_title_alone_joins_nothing_but_with_its_abstract_does(home, tmp_
     assert not [
         key for key in list_paper_keys(Paper(id="x", title="Editorial", abstract="We greet you")) if "title" in key
     ]
-
-
-def test_counts_say_what_became_of_each_set(home):
-    table = SplitTable.build(home)
-    assert table.counts["cls_biomimicry"] == {"train, now test": 2, "dev": 1, "train": 1}
-    assert table.counts["ner_craft"] == {"train, now dev": 1}
-    assert set(table.missing) == set(OPEN_DATA_BY_NAME) - set(table.counts)
-
-
-def test_names_are_one_however_they_are_written():
-    assert "arxiv:2001.00001" in list_paper_keys(Paper(id="arXiv:2001.00001v3"))
-    assert "doi:10.5555/abc" in list_paper_keys(Paper(id="10.5555/ABC"))
-    umlaut = list_paper_keys(Paper(id="x", title="Über die Größe der Zellen im Blut"))
-    assert umlaut == list_paper_keys(Paper(id="y", title="uber-die Größe der ZELLEN: im Blut!"))
 
 
 def test_entries_hold_both_parts_and_ids_of_their_own(home):

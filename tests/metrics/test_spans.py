@@ -8,17 +8,7 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.metrics.spans import entity_counts, exact_match, normalize_answer, spans, token_f1, word_counts
-
-
-def test_spans_worked_by_hand():
-    assert spans(["O", "B-a", "I-a", "I-a", "O"]) == [("a", 1, 4)]
-    assert spans(["B-a", "B-a", "I-b", "I-b"]) == [("a", 0, 1), ("a", 1, 2), ("b", 2, 4)]
-    assert spans(["I-a", "I-a", "O", "I-a"]) == [("a", 0, 2), ("a", 3, 4)]
-    assert spans(["B", "I", "O", "I", "I-a"]) == [("", 0, 2), ("", 3, 4), ("a", 4, 5)]
-    assert spans(["B-climate-hazards", "I-climate-hazards"]) == [("climate-hazards", 0, 2)]
-    assert spans([]) == []
-
+from sciprism.metrics.spans import entity_counts, exact_match, spans, token_f1, word_counts
 
 SEQEVAL = [
     ("B-a I-a O B-b", "B-a I-a O B-b", 1.0, 1.0),
@@ -63,21 +53,6 @@ def test_wrong_input_is_told():
         word_counts([[], ["O"]], [[], ["O", "O"]], ["a"])
     with pytest.raises(InputError, match=r"sentence 1: type 'b' is tagged, but not among \['a'\]"):
         entity_counts([["O"]], [["I-b"]], ["a"])
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        ("The  Amazon\train-forest!", "amazon rainforest"),
-        ("A the an", ""),
-        ("Theory of an Anthem, 'a' priori", "theory of anthem priori"),
-        ("0.4 K", "04 k"),
-        ("the “ozone” layer", "“ozone” layer"),
-        ("", ""),
-    ],
-)
-def test_normalized(text, plain):
-    assert normalize_answer(text) == plain
 
 
 @pytest.mark.parametrize(

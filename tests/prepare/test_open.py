@@ -92,21 +92,6 @@ def test_answers_are_what_the_records_say(data_root, tmp_path):
     assert all(e.answers and not e.positives for e in read(tmp_path, "train", "mesh-classes"))
 
 
-def test_each_form_is_the_one_that_the_suite_asks_in(data_root, tmp_path):
-    prepare_open(data_root, tmp_path)
-    by = {name: read(tmp_path, "train", name) for name in ("arxiv-titles", "arxiv-fields", "vis-citations")}
-    assert all(isinstance(e.query, str) and not e.positives[0].title for e in by["arxiv-titles"])
-    assert {e.positives[0].name for e in by["arxiv-fields"]} == {"Biology", "Computer science"}
-    for example in by["vis-citations"]:
-        number = int(example.query.id.rpartition(".")[2])
-        cited = {f"10.1109/vis.{number - 1}", f"10.1109/vis.{number - 2}"}
-        assert {paper.id for paper in example.positives} <= cited
-        assert not {paper.id for paper in example.negatives} & cited
-    (clicks,) = read(tmp_path, "train", "search-clicks")
-    assert (clicks.query, len(clicks.positives), len(clicks.negatives)) == ("found study", 1, 1)
-    assert len(read(tmp_path, "train", "specter-triplets")) == 1
-
-
 def test_no_set_of_a_kind_that_the_suite_keeps_out_of_train(data_root, tmp_path):
     in_train = {task.name: task.in_train for task in OPEN.tasks}
     prepared = prepare_open(data_root, tmp_path)

@@ -81,15 +81,6 @@ def test_reaches_the_optimum_of_liblinear(problem) -> None:
     assert value <= liblinear(*problem) * (1 + 1.05e-4) + 1e-12
 
 
-def test_worked_by_hand() -> None:
-    """One row x = 2, y = 1, C = 1: w^2/2 + (1 - 2w)^2 is least at w = 4/9; with the hinge at w = 1/2."""
-    one, target = np.array([[2.0]], np.float32), np.ones((1, 1), np.float32)
-    for loss, weight in (("squared_hinge", 4 / 9), ("hinge", 0.5), ("epsilon_insensitive", 0.5)):
-        found = fit(one, target, loss=loss, cost=1.0, intercept=False, tolerance=1e-9)
-        assert found.vectors[0, 0] == pytest.approx(weight, abs=1e-5)
-        assert found.intercepts[0] == 0
-
-
 def test_probes_of_subsets_predict_what_scikit_learns_do() -> None:
     """Vectors that share most of their direction, as encoders give them: near ties are decided alike."""
     draw = np.random.RandomState(0)

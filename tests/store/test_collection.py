@@ -53,16 +53,6 @@ def test_filters_agree_with_a_plain_loop(collection: StoredCollection, papers: l
     assert np.flatnonzero(mask).tolist() == expected
 
 
-def test_no_filter_and_nothing_superseded_needs_no_mask(tmp_path: Path) -> None:
-    embed(some_papers(5), FakeEncoder(), tmp_path)
-    assert StoredCollection.open(tmp_path).mask() is None
-    assert StoredCollection.open(tmp_path).mask(Filter()) is None
-    embed([], FakeEncoder(), tmp_path / "empty")
-    assert StoredCollection.open(tmp_path / "empty").mask(Filter(year_from=1990)) is None
-    rows = [4, 0, 2, 0]
-    assert StoredCollection.open(tmp_path).papers(rows) == [some_papers(5)[row] for row in rows]
-
-
 def test_what_a_collection_lacks_is_an_error(collection: StoredCollection) -> None:
     with pytest.raises(InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"):
         collection.vectors("kind")

@@ -60,14 +60,6 @@ def test_a_value_too_large_for_float16_is_refused(tmp_path: Path) -> None:
         embed(some_papers(3), Large(), tmp_path, layout=CollectionLayout(dtype="float16"))
 
 
-def test_appending_encodes_only_what_is_new(tmp_path: Path) -> None:
-    embed(some_papers(25), FakeEncoder(), tmp_path, layout=SMALL)
-    again = FakeEncoder()
-    report = embed(some_papers(40), again, tmp_path)
-    assert (report.new, report.unchanged, again.encoded, report.papers) == (15, 25, 15, 40)
-    assert [shard.rows for shard in StoredCollection.open(tmp_path).manifest.shards] == [10, 10, 5, 10, 5]
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
     papers, encoder = some_papers(12), FakeEncoder()

@@ -63,12 +63,6 @@ def test_lower_case():
     assert Template().text("ÉCLAIR", "query") == "ÉCLAIR"
 
 
-def test_json_round_trip():
-    template = Template(separator="[SEP]", prompts={"query": "q: "}, lowercase=True)
-    assert Template(**template.to_json()) == template
-    assert template.to_json() == {"separator": "[SEP]", "prompts": {"query": "q: "}, "lowercase": True}
-
-
 @pytest.mark.parametrize("item", [None, 1, b"bytes", {"title": "a dict"}, ["list"]])
 def test_other_items_are_refused(item):
     with pytest.raises(InputError, match="expected a paper, a label or a text, got"):

@@ -59,23 +59,15 @@ def test_written_whole_or_not_at_all(tmp_path):
         write(tmp_path / "t", [[1] * 9])
 
 
-def _cut(path):
-    path.write_bytes(path.read_bytes()[:-2])
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": lambda path: path.unlink(),
+    "garbage": lambda path: path.write_bytes(b"\x93NUMPY garbage"),
+}
 
 
-def _empty(path):
-    path.write_bytes(b"")
-
-
-def _gone(path):
-    path.unlink()
-
-
-def _garbage(path):
-    path.write_bytes(b"\x93NUMPY garbage")
-
-
-@pytest.mark.parametrize("damage", [_cut, _empty, _gone, _garbage])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("name", ["tokens-000000.npy", "ends-000000.npy"])
 def test_a_damaged_shard_is_named_with_the_remedy(tmp_path, damage, name):
     write(tmp_path / "s", BLOCKS)

@@ -69,13 +69,6 @@ def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_
     assert found.negatives == () and report.negatives == {NONE: 1}
 
 
-def test_a_paper_without_text_takes_no_part():
-    papers = [*build_papers("ac"), Paper(id="b")]
-    report = SampleReport()
-    assert not list(sample_citation_triplets(papers, [("a", "b")], Sampling(report=report)))
-    assert report.dropped.ids["no text"] == ["b"]
-
-
 def test_max_queries_selects_by_a_hash_of_seed_and_id():
     edges = [(f"p{i}", "hub") for i in range(100)]
     papers = build_papers(["hub", *(f"p{i}" for i in range(100))])

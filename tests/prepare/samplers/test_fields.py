@@ -34,11 +34,6 @@ def test_smoothed_shares():
     assert dropped.count(BEYOND_LIMIT) == 14
 
 
-def test_a_maximum():
-    found, _ = balance(max_per_field=10)
-    assert len(found) == 20 and {turn for _, turn in found} == {0}
-
-
 def test_papers_of_several_fields():
     """All of them and nothing else; or half of the queries, whatever exponent and maximum leave of them."""
     only, dropped = balance(min_multi_field=1.0)

@@ -68,17 +68,6 @@ def test_mesh_terms_take_names_from_maple_and_definitions_from_the_descriptors(r
     assert [rows.tolist() for rows in data.matched] == [[0], []], "only what the folder lists is looked for"
 
 
-@pytest.mark.parametrize("name", ["Geography", "Psychology"])
-def test_fields_with_labels_of_their_own(raw, context, name):
-    raw.maple(name, [{"paper": "1", "title": "on maps", "label": ["7"]}], labels="7\tmaps\t2\n8\tseas\t1\n")
-    data_set = getattr(maple, f"write_{name.lower()}")(context)
-    assert (data_set.queries, data_set.targets) == (1, 2)
-    data = FINE[f"fine-{name.lower()}"].read(context.written)
-    assert [rows.tolist() for rows in data.matched] == [[0]]
-    bare = MapleLabels(name=name, folder=maple.FINE).read(context.written)
-    assert bare.matched is None and [rows.tolist() for rows in bare.gold] == [[0]]
-
-
 def scidocs(raw, test="b,18\n"):
     place = raw.folder / "scidocs"
     for part, rows in {"train": "a,0\n", "val": "a,0\n", "test": test}.items():

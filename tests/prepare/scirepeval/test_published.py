@@ -42,13 +42,6 @@ def test_classes_in_the_order_of_their_file(prepared_folder):
     assert sources["s2and"]["records"] == {"read": 60, "published": 76_489} and "records" not in sources["cite"]
 
 
-def test_numbers(prepared_folder):
-    found = read(prepared_folder, "cite", "dev")
-    assert [e.answers for e in found] == [(n / 2,) for n in range(20)]
-    sources = facts(prepared_folder)["cite"]
-    assert (sources["type"], sources["format"], sources["query"]) == ("regression", "regression", "paper")
-
-
 def test_lists_become_triplets_that_pair_as_published(prepared_folder):
     found = read(prepared_folder, "s2and")[:3]
     pairs = [(e.query.id, e.positives[0].id, e.negatives[0].id) for e in found]

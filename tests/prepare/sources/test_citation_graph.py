@@ -2,12 +2,10 @@
 
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
 from sciprism.prepare.sources.citation_corpus import (
     DUPLICATE_CITATION,
     MUTUAL_CITATION,
@@ -38,11 +36,6 @@ def test_the_graph_is_that_of_sets(edges):
     assert dropped.count(UNKNOWN_PAPER) == len(edges) - len(inside) and dropped.count(SELF_CITATION) == loops
     assert dropped.count(DUPLICATE_CITATION) == len(inside) - loops - len(known)
     assert dropped.count(MUTUAL_CITATION) == len({e for e in known if e[::-1] in known}) // 2
-
-
-def test_two_papers_of_one_name_are_refused():
-    with pytest.raises(InputError, match="two papers have the id 'a'"):
-        CitationGraph.from_edges(["a", "b", "a"], [], DropReport())
 
 
 def test_a_graph_without_citations_and_one_without_papers():

@@ -25,16 +25,6 @@ def made(folder, train, test=TEST):
     return folder
 
 
-def test_blurbs_tables_with_bare_tags(tmp_path):
-    train = "-DOCSTART-\tO\n\nIL-2\tB\ngene\tI\nis\tO\n\n\n\nTP53\tB\n"
-    data = read(made(tmp_path, train))
-    assert data.words == [("IL-2", "gene", "is"), ("TP53",), ("The", "TP53")]
-    assert data.tags == [("B-entity", "I-entity", "O"), ("B-entity",), ("O", "B-entity")]
-    assert data.ids == ["train/3", "train/9", "test/1"], "the line of a sentence's first word"
-    assert data.train.tolist() == [0, 1] and data.test.tolist() == [2] and not len(data.dev)
-    assert not counted(data)
-
-
 def test_document_lines_of_any_width_end_a_sentence(tmp_path):
     climate = "-DOCSTART- -X- O O 0a1b2c\n\nSevere\tO\nwild fire\tB-climate-hazards\n-DOCSTART-\n.\tO\n"
     data = read(made(tmp_path, climate))
