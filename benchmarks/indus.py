@@ -2,12 +2,11 @@
 
 The recipe's encoders are trained once, up to auto-encoding; every arm repeats one of its later stages with one thing
 changed. Other seeds are of the retrievers alone: what they begin with, of words, masks and relations, is the one run's.
-The small retrievers of the paper's way learn from citations too, which the recipe does without.
+The small retrievers of the paper's way learn from citations too, which the recipe does without. Claim I2 asks whether
+words and texts of the domain help: four encoders of one size, each trained on masked words and as a retriever.
 `benchmarks/indus_data.py` makes the sources. Run from the repository root:
 
-    python benchmarks/indus.py SOURCES --set defaults.precision=bfloat16 --precision bfloat16 \\
-        --set stages.distil.objective.teacher_precision=bfloat16 \\
-        --set stages.polish.objective.teacher_precision=bfloat16
+    python benchmarks/indus.py SOURCES --set defaults.precision=bfloat16 --precision bfloat16
 """
 
 from __future__ import annotations
@@ -30,6 +29,27 @@ SIMILARITIES = (
 )
 
 
+TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in RETRIEVERS[1:])
+DOMAIN = {
+    "general": ("general", "general"),
+    "general-text": ("domain", "general"),
+    "general-words": ("general", "domain"),
+    "domain": ("domain", "domain"),
+}
+"""Key -> words and texts."""
+
+
+def domain_arm(key: str, words: str, texts: str) -> Arm:
+    """Return the arm of words and texts."""
+    folder = f"{words}-words/{texts}-text"
+    changes = (
+        f"model.tokenizer={words}-words/{words}-text/tokenizer",
+        f"stages.masked-lm.sources.0.file={folder}/train",
+        f"stages.masked-lm.sources.0.dev={folder}/dev",
+    )
+    return Arm(key=key, table="I2-domain", recipe="indus-domain", changes=changes)
+
+
 def finish_stages(model: str, *stages: str) -> tuple[str, ...]:
     """Return the changes that put models in place of stages. model: with STAGE for the stage's name."""
     return tuple(f"stages.{stage}.finished_model={model.replace('STAGE', stage)}" for stage in stages)
@@ -39,7 +59,8 @@ def arm(key: str, stage: str, *changes: str, table: str = "8", seeded: bool = Tr
     """Return a repeated stage, with changes; nothing is left to do after it."""
     before = finish_stages("{encoders.STAGE}", *(each for each in ENCODERS if each != stage))
     after = finish_stages("{backbone}", *(each for each in RETRIEVERS if each != stage))
-    return Arm(key=key, table=table, recipe="indus", seeded=seeded, stage=stage, changes=(*changes, *before, *after))
+    every = (*changes, *before, *after, *TEACHERS)
+    return Arm(key=key, table=table, recipe="indus", seeded=seeded, stage=stage, changes=every)
 
 
 def small_retriever(
@@ -78,19 +99,22 @@ ENCODED = Arm(
     recipe="indus",
     seeded=False,
     stage="auto-encoding",
-    changes=finish_stages("{backbone}", *RETRIEVERS),
+    changes=finish_stages("{backbone}", *RETRIEVERS) + TEACHERS,
 )
 CHAIN = Arm(
     key="retriever-small-minilm",
     table="teachers",
     recipe="indus",
     seeded=False,
-    changes=finish_stages("{encoders.STAGE}", *ENCODERS) + finish_stages("{retriever-base.STAGE}", "contrast"),
+    changes=finish_stages("{encoders.STAGE}", *ENCODERS)
+    + finish_stages("{retriever-base.STAGE}", "contrast")
+    + TEACHERS,
 )
 """The rest of the recipe itself, taught by all-MiniLM-L6-v2: its longest stages by far."""
 STUDY = Study(
     paper="indus",
     arms=(
+        *(domain_arm(key, *each) for key, each in DOMAIN.items()),
         ENCODED,
         auto_encoder("base-auto-encoding", "stages.auto-encoding.initialize_from=masked-lm"),
         auto_encoder("small-auto-encoding"),
@@ -121,7 +145,7 @@ STUDY = Study(
         CHAIN,
     ),
     fixed={"bm25": "bm25", "minilm": "all-MiniLM-L6-v2"},
-    tables=("8", "11", "9", "I4", "I5", "pooling", "teachers"),
+    tables=("I2-domain", "I2-entities", "8", "11", "9", "I4", "I5", "pooling", "teachers"),
 )
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ STUDY = Study(
     ),
     tables=("domains",),
     data="fields",
-    runs="runs-fields.json",
     seeds=SEEDS,
 )
 

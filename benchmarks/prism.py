@@ -2,17 +2,15 @@
 
 Prism, with the text frozen and trained, and the methods of the papers, from one backbone, on the same data, by the
 same steps. Runs and scores of SciRepEval's methods are those of benchmarks/scirepeval.py, which is run first, with
-the same folder of runs; so are the growth curves' runs of 600 steps. Prism's ablations are trained once. What a
+the same folder of runs; so are the learning curves' runs of 600 steps. Prism's ablations are trained once. What a
 pass costs is measured by benchmarks/formats.py. Run from the repository root, after `sciprism prepare open -o
 SOURCES --max-queries 8000`:
 
     python benchmarks/prism.py SOURCES --runs out/scirepeval
-    python benchmarks/prism.py SOURCES --runs out/scirepeval --growth
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 from sciprism.reproduce.papers import reproductions
@@ -46,34 +44,22 @@ def arm(key: str, table: str, *more: str, run: str = "", seeded: bool = True) ->
     )
 
 
-METHODS = Study(
+STUDY = Study(
     paper="prism",
     arms=(
         HEADS,
         *(arm(key, "P1") for key in (*RIVALS, "prism", "prism-trained")),
         replace(FUSION_ARM, table="P1", recipe="scirepeval-adapter-fusion", run=FUSION),
         *(arm(key, "variants", seeded=False) for key in ABLATIONS),
-    ),
-    tables=("P1", "P1-formats", "P1-one-pass", "variants"),
-    scored_with="scirepeval",
-)
-GROWTH = Study(
-    paper="prism",
-    arms=(
-        HEADS,
         *(
             arm(f"{key}-{steps}", "growth", f"defaults.steps={steps}", run=SHARED[key] if steps == 600 else "")
             for steps in STEPS
             for key in GROWN
         ),
     ),
-    tables=("growth",),
-    runs="runs-growth.json",
+    tables=("P1", "P1-formats", "P1-one-pass", "variants", "growth"),
     scored_with="scirepeval",
 )
 
 if __name__ == "__main__":
-    growth = "--growth" in sys.argv
-    if growth:
-        sys.argv.remove("--growth")
-    main(GROWTH if growth else METHODS, __doc__)
+    main(STUDY, __doc__)

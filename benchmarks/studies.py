@@ -32,7 +32,7 @@ class Step:
     """One command of the plan. script: in benchmarks/; sources, runs: folders in the output folder.
 
     seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder of results.
-    option: of the command. changes: of every recipe. backbone: in the output folder, what every recipe starts from, ""
+    changes: of every recipe. backbone: in the output folder, what every recipe starts from, ""
     for the recipes' own. only: keys of its arms, all if none.
     """
 
@@ -42,7 +42,6 @@ class Step:
     results: str
     seeds: tuple[tuple[int, ...], ...] = ((0,), (0, 1, 2))
     data: str = ""
-    option: str = ""
     changes: tuple[str, ...] = ()
     backbone: str = ""
     only: tuple[str, ...] = ()
@@ -50,7 +49,7 @@ class Step:
     @property
     def name(self) -> str:
         """Its name in messages."""
-        return " ".join(filter(None, (self.script, self.option, self.backbone.partition("/")[0], *self.only)))
+        return " ".join(filter(None, (self.script, self.backbone.partition("/")[0], *self.only)))
 
 
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
@@ -58,7 +57,6 @@ MASKED_LM = "masked-lm/masked-lm/model"
 """Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (docs/studies.md)."""
 LONGER_DEV = ("defaults.evaluation.every=200", "defaults.optimizer.lr=2e-4")
 """Whole dev texts cost four times what truncated ones do: they are scored half as often."""
-TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in ("distil", "polish"))
 PLAN = (
     Step("scirepeval", "open-8000", "formats", "scirepeval"),
     Step("scimult", "open", "scimult", "scimult"),
@@ -72,9 +70,7 @@ PLAN = (
         MULTI2SPE_SEEDS,
         "multi2spe/benchmarks/fields",
     ),
-    Step("indus_domain", "indus", "indus", "indus"),
-    Step("indus", "indus", "indus", "indus", changes=TEACHERS),
-    Step("prism", "open-8000", "formats", "prism", option="--growth"),
+    Step("indus", "indus", "indus", "indus"),
     Step(
         "multi2spe",
         "multi2spe/triplets",
@@ -153,7 +149,6 @@ def prepare_sources(folder: Path, general: Path | None) -> None:
 def run_step(step: Step, seeds: Sequence[int], args: argparse.Namespace) -> int:
     """Run one command of the plan with some seeds; return its status."""
     words = [sys.executable, str(BENCHMARKS / f"{step.script}.py"), str(args.output / step.sources)]
-    words += [step.option] * bool(step.option)
     words += ["--only", *step.only, "--tables"] if step.only else []
     words += ["--runs", str(args.output / step.runs), "-o", str(args.results / step.results)]
     words += ["--backbone", find_backbone(step, args), "--seeds", *map(str, seeds), "--precision", args.precision]

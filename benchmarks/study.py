@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evidence.arms import read_runs
+from evidence.arms import RUNS, read_commands, read_runs
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
@@ -67,9 +67,8 @@ class Study:
     """A paper's arms and tables.
 
     ensembles: key -> a name with the keys of its members in braces. fixed: key -> model, of what is there
-    without training, besides the backbone. data: as `sciprism reproduce` takes it. runs: the file that tells
-    what each run came to. scored_with: the paper whose results have the scores of shared runs. seeds: of the
-    runs, if the command names none.
+    without training, besides the backbone. data: as `sciprism reproduce` takes it. scored_with: the paper whose
+    results have the scores of shared runs. seeds: of the runs, if the command names none.
     """
 
     paper: str
@@ -78,7 +77,6 @@ class Study:
     ensembles: dict[str, str] = field(default_factory=dict)
     fixed: dict[str, str] = field(default_factory=dict)
     data: str = "open"
-    runs: str = "runs.json"
     scored_with: str = ""
     seeds: tuple[int, ...] = (0, 1, 2)
 
@@ -132,7 +130,7 @@ def find_named(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> d
     named = {match[1] for change in arm.changes for match in MODEL.finditer(change)}
     return {
         each.run or each.key: (each, seed if each.seeded else args.seeds[0])
-        for each in study.arms
+        for each in reversed(study.arms)  # the first of those that share a run
         if (each.run or each.key) in named
     }
 
@@ -235,7 +233,7 @@ def name_members(ensemble: str) -> list[str]:
 def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
     """Copy the scores of a run that another study has recorded; return how it was made, None if there are none."""
     shared: Path = args.output.parent / study.scored_with
-    made = find_run(shared / "runs.json", f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
+    made = find_run(shared / RUNS, f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
     if made is None:
         return None
     rows = (ModelRow(arm.key, arm.key, encoded_format=format) for format in ("", *FORMATS))
@@ -252,14 +250,6 @@ def add_to_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
     """Add results to a pack, which is made if it is not there."""
     known = read_pack(path).entries() if path.exists() else {}
     write_pack(path, {**known, **entries})
-
-
-def read_commands(path: Path) -> list[dict[str, Any]]:
-    """Return what each command trained and where, the latest first, out of a file of runs."""
-    if not path.exists():
-        return []
-    latest = json.loads(path.read_text("utf-8"))
-    return [latest, *latest.pop("before", [])]
 
 
 def find_run(path: Path, name: str) -> dict[str, Any] | None:
@@ -293,7 +283,7 @@ def run_arms(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Name
             pack(args.output)
             facts = summarize_arm(study, arm, seed, args)
             made = describe_command(args) | {"runs": {f"{arm.key}, seed {seed}": facts}}
-        record_runs(args.output / study.runs, made)
+        record_runs(args.output / RUNS, made)
 
 
 def describe_command(args: argparse.Namespace) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 from sciprism.reproduce.estimates import read_records
 from sciprism.reproduce.papers import GroupedSuite, TableModel
 
+RUNS = "runs.json"
 TOO_SHORT = "training too short"
 BACKBONE = "backbone"
 """Key of the untouched backbone, in the papers whose results have its tests."""
@@ -125,11 +126,15 @@ def _find_reason(run: Mapping[str, Any]) -> str:
 
 
 def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and facts of each training run of a study's `runs*.json`, those of earlier commands too."""
-    for path in sorted(folder.glob("runs*.json")):
-        whole = read_records(path, "runs", "values")
-        for part in (whole, *whole.get("before", ())):
-            yield from part.get("runs", {}).items()
+    """Yield name and facts of each training run of a study, those of earlier commands too."""
+    for each in read_commands(folder / RUNS):
+        yield from each["runs"].items()
+
+
+def read_commands(path: Path) -> list[dict[str, Any]]:
+    """Return what each command trained and where, the latest first, out of a file of runs."""
+    latest = read_records(path, "runs", "values")
+    return [latest, *latest.pop("before", ())] if latest else []
 
 
 def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:

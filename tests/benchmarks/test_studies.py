@@ -11,12 +11,12 @@ import study
 from run_summary import trace_stages
 
 
-@pytest.mark.parametrize("name", ["scimult", "scirepeval", "multi2spe", "multi2spe_fields", "indus", "indus_domain"])
+@pytest.mark.parametrize("name", ["scimult", "scirepeval", "prism", "multi2spe", "multi2spe_fields", "indus"])
 def test_runs_on_file_are_of_the_recipes_in_the_tree(name):
     """Else a study that continues trains all of them again."""
     plan = importlib.import_module(name).STUDY
     results = Path(__file__).parents[2] / "results" / plan.paper
-    latest, *_ = study.read_commands(results / plan.runs)
+    latest, *_ = study.read_commands(results / study.RUNS)
     args = argparse.Namespace(backbone=study.RETRIEVER, change=latest["changes"], output=results)
     study.list_missing(plan, study.order_runs(plan.arms, plan.seeds), args)
 

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
+from format_samples import write_samples
 from sciprism.papers import Paper, ReadReport, read_papers
 
 Read = Callable[..., tuple[list[Paper], ReadReport]]
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Format -> a file of papers."""
+    return write_samples(tmp_path_factory.mktemp("samples"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Every paper reader, also one added tomorrow: its sample is read, and damage to it never hurts."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,41 +10,35 @@ from hypothesis import strategies as st
 
 from build_marc import build_marc
 from build_zotero import build_zotero
+from format_samples import BINARY
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
 from sciprism.papers.division import InputPart
 from sciprism.papers.readers.registry import paper_readers
 
-SAMPLES = Path(__file__).parent / "samples"
 NAMES = sorted(paper_readers)
-BUILT_PATHS: dict[str, Path] = {}
+BUILT = {"zotero": ("zotero.sqlite", build_zotero), "marc": ("marc.mrc", build_marc)}
+"""Binary formats: a file name, and what writes the sample."""
+TEXTS = sorted(paper_readers.keys() - {*BUILT, *BINARY})
 
 
-BUILT = {
-    "zotero": ("zotero.sqlite", build_zotero),
-    "marc": ("marc.mrc", build_marc),
-}  # binary formats: a file name, and what writes the sample
-TEXTS = sorted(paper_readers.keys() - BUILT - {"excel", "parquet"})
+@pytest.fixture(scope="session")
+def sample(samples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the function that gives the sample of a reader."""
+    folder = tmp_path_factory.mktemp("built")
+    for file, build in BUILT.values():
+        build(folder / file)
 
+    def find(name: str) -> Path:
+        if name == "marc":
+            pytest.importorskip("pymarc")
+        return folder / BUILT[name][0] if name in BUILT else samples[name]
 
-@pytest.fixture(scope="session", autouse=True)
-def built_samples(tmp_path_factory: pytest.TempPathFactory) -> None:
-    for name, (file, build) in BUILT.items():
-        BUILT_PATHS[name] = tmp_path_factory.mktemp(name) / file
-        build(BUILT_PATHS[name])
-
-
-def sample(name: str) -> Path:
-    if name == "marc":
-        pytest.importorskip("pymarc")
-    if name in BUILT:
-        return BUILT_PATHS[name]
-    (path,) = SAMPLES.glob(f"{name}.*")
-    return path
+    return find
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sample_is_recognized_and_read(name: str) -> None:
+def test_sample_is_recognized_and_read(name: str, sample) -> None:
     report = ReadReport()
     papers = list(read_papers([sample(name)], report=report))
     assert report.files[0].format == name
@@ -57,7 +52,7 @@ def test_sample_is_recognized_and_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sample_reads_alike_compressed_misnamed_and_with_other_line_ends(name: str, tmp_path: Path) -> None:
+def test_sample_reads_alike_compressed_misnamed_and_with_other_line_ends(name: str, sample, tmp_path: Path) -> None:
     content, papers = sample(name).read_bytes(), list(read_papers([sample(name)]))
     others = {f"{sample(name).name}.gz": gzip.compress(content), "papers.txt": content}
     if name in TEXTS:
@@ -70,7 +65,7 @@ def test_sample_reads_alike_compressed_misnamed_and_with_other_line_ends(name: s
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_truncation_keeps_what_came_before(name: str, data: st.DataObject, read) -> None:
+def test_truncation_keeps_what_came_before(name: str, data: st.DataObject, read, sample) -> None:
     whole, _ = read(f"{name}.whole", sample(name).read_bytes(), reader=name)
     content = sample(name).read_bytes()
     cut = content[: data.draw(st.integers(0, len(content)))]
@@ -86,7 +81,7 @@ def test_truncation_keeps_what_came_before(name: str, data: st.DataObject, read)
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_damage_is_an_input_error_or_counted(name: str, data: st.DataObject, read) -> None:
+def test_damage_is_an_input_error_or_counted(name: str, data: st.DataObject, read, sample) -> None:
     """Damage may leave nothing of the sample."""
     content = bytearray(sample(name).read_bytes())
     if data.draw(st.booleans()):
@@ -105,7 +100,7 @@ def test_damage_is_an_input_error_or_counted(name: str, data: st.DataObject, rea
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_parts_of_a_sample_are_the_whole(name: str) -> None:
+def test_two_parts_of_a_sample_are_the_whole(name: str, sample) -> None:
     """A reader may leave out what another part reads, and must not lose or number it otherwise."""
     whole = {paper.place: paper for paper in read_papers([sample(name)])}
     parts = [InputPart(number, 2) for number in (1, 2)]

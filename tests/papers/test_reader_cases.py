@@ -1,22 +1,19 @@
 """What readers make of files: each case states a rule, with the file, the options, the records and what is reported.
 
-The cases are in `reader_cases.jsonl`, one a line. `reader`: named, else the content tells; `sample`: the content of a
-file here; `bytes`: the content is not UTF-8, and each character stands for a byte.
+The cases are in `reader_cases.jsonl`, one a line; one of each format is its sample, which the conformance tests damage.
+`reader`: named, else the content tells; `bytes`: the content is not UTF-8, and each character stands for a byte.
 """
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from format_samples import CASES
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper, ReadReport, read_labels, read_papers
 from sciprism.papers.input_file import ReadOptions
-
-FOLDER = Path(__file__).parent
-CASES = [json.loads(line) for line in (FOLDER / "reader_cases.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def describe(record: Paper | Label) -> dict[str, Any]:
@@ -28,9 +25,8 @@ def describe(record: Paper | Label) -> dict[str, Any]:
 
 
 def read(case: dict[str, Any], folder: Path) -> dict[str, Any]:
-    content = (FOLDER / case["sample"]).read_bytes() if "sample" in case else case.get("text", "").encode()
     path, report = folder / case["file"], ReadReport()
-    path.write_bytes(case["bytes"].encode("latin-1") if "bytes" in case else content)
+    path.write_bytes(case["bytes"].encode("latin-1") if "bytes" in case else case["text"].encode())
     reading = read_labels if case.get("labels") else read_papers
     options = ReadOptions(**case.get("options", {}))
     try:
@@ -48,5 +44,5 @@ def read(case: dict[str, Any], folder: Path) -> dict[str, Any]:
 def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     with warnings.catch_warnings(action="ignore"):
         found = read(case, tmp_path)
-    given = ("name", "file", "text", "bytes", "sample", "options", "reader", "labels")
+    given = ("name", "file", "text", "bytes", "options", "reader", "labels")
     assert found == {name: value for name, value in case.items() if name not in given}
