@@ -114,8 +114,9 @@ def build_optimizer(
         if parameter.requires_grad:
             muon = settings.name == "muon" and parameter.ndim == 2 and _BLOCK.search(name) is not None
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            of_method = settings.method_lr and method and method.owns_parameter(name)
-            share = settings.method_lr / settings.lr if settings.method_lr and of_method else 1.0
+            share = 1.0
+            if settings.method_lr and method and method.owns_parameter(name):
+                share = settings.method_lr / settings.lr
             groups[muon, share, decay].append(parameter)
 
     def param_groups(wanted: bool) -> list[dict[str, Any]]:

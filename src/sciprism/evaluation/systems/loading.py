@@ -283,12 +283,10 @@ class RandomEncoder(TemplateEncoder):
 
     template = Template(separator=" ")
     distance = "cosine"
+    dim = 384
 
-    def __init__(self, *, seed: int = 0, dim: int = 384) -> None:
-        if dim < 1:
-            raise InputError(f"dim is {dim}; give a width of 1 or more")
+    def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
-        self.dim = dim
         self.name = f"random-{seed}" if seed else "random"
 
     @property
