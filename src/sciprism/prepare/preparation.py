@@ -205,8 +205,8 @@ class TrainingSource:
         row |= {"format": self.format, "query": self.query, "candidate": self.candidate, "data": self.data}
         more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
         row |= {key: value for key, value in more.items() if value}
-        row["parts"] = parts = {}
+        parts: dict[Part, dict[str, Any]] = {}
         for part, sampling in samplings.items():
             requested = {"requested": self.max_examples[part]} if self.max_examples.get(part) else {}
             parts[part] = folder.describe(self.file(part)) | requested | sampling.report.to_json()
-        return row
+        return row | {"parts": parts}

@@ -114,9 +114,8 @@ def build_optimizer(
         if parameter.requires_grad:
             muon = settings.name == "muon" and parameter.ndim == 2 and _BLOCK.search(name) is not None
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            share = 1.0
-            if settings.method_lr and method and method.owns_parameter(name):
-                share = settings.method_lr / settings.lr
+            of_method = method is not None and method.owns_parameter(name)
+            share = (settings.method_lr or settings.lr) / settings.lr if of_method else 1.0
             groups[muon, share, decay].append(parameter)
 
     def param_groups(wanted: bool) -> list[dict[str, Any]]:
