@@ -72,7 +72,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
-	$(BIN)/python benchmarks/quick.py -o results/quick.json
 	$(MAKE) results
 
 torture: .venv/dev  # kills and full disks: an hour

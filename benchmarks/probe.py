@@ -1,4 +1,4 @@
-"""Linear probes: ours against scikit-learn's GridSearchCV over LinearSVC and LinearSVR.
+"""Linear probes: ours against scikit-learn's GridSearchCV over LinearSVC.
 
 The vectors are made up: of length 1, in overlapping clusters with a spectrum that falls as encoders' do, so
 that some papers of every class cannot be told apart. Both sides search the same grid of C with the same folds
@@ -21,16 +21,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import kendalltau
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import LinearSVC
 
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
-from sciprism.probes import ProbeSettings, fit_probes, grid_search
+from sciprism.probes import ProbeSettings, grid_search
 
 GRID = ProbeSettings().grid
-SHOTS, SUBSETS = 64, 100
 PEER, OURS = "scikit-learn", "sciprism"
 
 
@@ -59,42 +57,15 @@ def build_clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -
 
 
 def macro_f1(truth: np.ndarray, guesses: np.ndarray) -> float:
-    return f1_score(truth, guesses, average="macro")
+    return float(f1_score(truth, guesses, average="macro"))
 
 
-def tau(truth: np.ndarray, guesses: np.ndarray) -> float:
-    return kendalltau(truth, guesses).statistic
-
-
-KINDS: dict[str, tuple[str, str, int, Any, Callable[..., float]]] = {
-    "classes": ("one class of each paper", "squared_hinge", 1, LinearSVC(dual="auto"), macro_f1),
-    "label": ("1 label, hinge", "hinge", 5, LinearSVC(loss="hinge", random_state=42), macro_f1),
-    "value": (
-        "1 value, absolute error",
-        "epsilon_insensitive",
-        5,
-        LinearSVR(epsilon=0.0, random_state=42),
-        tau,
-    ),
-}
-"""Case -> its name, our loss, the part of the rows that it has, the peer's model and the score of test papers."""
-FEW = "few"
-
-
-def build_targets(kind: str, vectors: np.ndarray, labels: np.ndarray, args: argparse.Namespace) -> np.ndarray:
-    """Return the classes, whether a paper has the label (of a quarter of the classes), or noisy numbers."""
-    if kind == "value":
-        numbers = np.random.default_rng(args.seed)
-        return vectors @ numbers.normal(size=args.dim) + 0.5 * numbers.normal(size=len(vectors))
-    return labels if kind == "classes" else (labels < max(1, args.classes // 4)).astype(np.int64)
-
-
-def search_contenders(kind: str, vectors: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> Contenders:
+def search_contenders(vectors: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> Contenders:
     """Return both grid searches."""
-    settings = ProbeSettings(loss=KINDS[kind][1], intercept=True)  # type: ignore[arg-type]
+    settings = ProbeSettings(loss="squared_hinge", intercept=True)
 
     def peer(n: int) -> ProbeResult:
-        found = GridSearchCV(KINDS[kind][3], {"C": list(GRID)}, cv=3, n_jobs=jobs).fit(vectors[:n], targets[:n])
+        found = GridSearchCV(LinearSVC(dual="auto"), {"C": list(GRID)}, cv=3, n_jobs=jobs).fit(vectors[:n], targets[:n])
         scores = np.stack([found.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
         return ProbeResult(found.predict(test), [found.best_params_["C"]], scores)
 
@@ -106,34 +77,11 @@ def search_contenders(kind: str, vectors: np.ndarray, targets: np.ndarray, test:
     return {PEER: peer, OURS: ours}
 
 
-def few_contenders(vectors: np.ndarray, targets: np.ndarray, test: np.ndarray, seed: int) -> Contenders:
-    """Return what fits many subsets of a few papers, C = 1."""
-    numbers = np.random.default_rng(seed)
-    subsets = [numbers.permutation(len(vectors))[:SHOTS] for _ in range(SUBSETS)]
-
-    def peer(_: int) -> ProbeResult:
-        models = [LinearSVC(fit_intercept=False).fit(vectors[rows], targets[rows]) for rows in subsets]
-        return ProbeResult(np.concatenate([model.predict(test) for model in models]), [1.0], np.zeros(1))
-
-    def ours(_: int) -> ProbeResult:
-        probes = fit_probes(vectors, targets, subsets)
-        return ProbeResult(np.concatenate([probe.predict(test) for probe in probes]), [1.0], np.zeros(1))
-
-    return {PEER: peer, OURS: ours}
-
-
-def compare(kind: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Time both sides of a case in rounds and compare their results."""
-    rows = args.rows // (5 if kind == FEW else KINDS[kind][2])
-    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    if kind == FEW:
-        targets = (labels < args.classes // 2).astype(np.int64)
-        contenders = few_contenders(vectors[:rows], targets[:rows], vectors[rows:], args.seed)
-        name, score, truth = f"{SUBSETS} subsets of {SHOTS} papers", f1_score, np.tile(targets[rows:], SUBSETS)
-    else:
-        targets = build_targets(kind, vectors, labels, args)
-        contenders = search_contenders(kind, vectors[:rows], targets[:rows], vectors[rows:], args.jobs)
-        name, score, truth = KINDS[kind][0], KINDS[kind][4], targets[rows:]
+def compare(args: argparse.Namespace) -> dict[str, Any]:
+    """Time both sides in rounds and compare their results."""
+    rows = args.rows
+    vectors, targets = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
+    contenders = search_contenders(vectors[:rows], targets[:rows], vectors[rows:], args.jobs)
     for run in contenders.values():
         run(min(rows, 300))
     found: dict[str, ProbeResult] = {}
@@ -143,13 +91,12 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, Any]:
 
     seconds = interleave({who: partial(fit, who) for who in contenders}, args.rounds, warm=False)
     return {
-        "case": name,
         "rows": rows,
         "seconds": {who: [round(s, 3) for s in each] for who, each in seconds.items()},
         "times_faster": ratio(seconds[PEER], seconds[OURS]),
         "best_C": {who: each.best for who, each in found.items()},
         "fold_scores_apart": round(float(np.abs(found[PEER].scores - found[OURS].scores).max()), 6),
-        "score": {who: round(float(score(truth, each.guesses)), 5) for who, each in found.items()},
+        "score": {who: round(macro_f1(targets[rows:], each.guesses), 5) for who, each in found.items()},
     }
 
 
@@ -157,7 +104,7 @@ def print_comparison(facts: dict[str, Any]) -> None:
     """Print one comparison."""
     faster, score = facts["times_faster"], facts["score"]
     print(
-        f"{facts['case']:<30} {facts['rows']:>6} rows   {median(facts['seconds'][PEER]):8.2f} s -> "
+        f"{facts['rows']:>6} rows   {median(facts['seconds'][PEER]):8.2f} s -> "
         f"{median(facts['seconds'][OURS]):7.2f} s   {format_ratio(faster)}"
         f"   score {score[PEER]:.4f} {score[OURS]:.4f}   C {facts['best_C'][PEER]} "
         f"{facts['best_C'][OURS]}   folds apart {facts['fold_scores_apart']:.5f}",
@@ -167,23 +114,20 @@ def print_comparison(facts: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=20_000, help="of classes; the other cases take a fifth")
+    parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--dim", type=int, default=768)
     parser.add_argument("--classes", type=int, default=20)
     parser.add_argument("--apart", type=float, default=0.08, help="distance of the clusters")
     parser.add_argument("--jobs", type=int, default=torch.get_num_threads(), help="of scikit-learn")
-    parser.add_argument("--cases", nargs="+", default=[*KINDS, FEW], choices=[*KINDS, FEW])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    measured = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's: it stops before it has converged
-        for name in args.cases:
-            measured.append(compare(name, args))
-            print_comparison(measured[-1])
+        measured = compare(args)
+    print_comparison(measured)
     settings = {name: getattr(args, name) for name in ("dim", "classes", "apart", "jobs", "rounds", "seed")}
-    write_result(args.output, provenance(["torch", "numpy", "scikit-learn"], **settings, measured=measured))
+    write_result(args.output, provenance(["torch", "numpy", "scikit-learn"], **settings, measured=[measured]))
 
 
 if __name__ == "__main__":

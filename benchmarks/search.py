@@ -3,9 +3,7 @@
 The vectors are random ones, whose inner products are searched, or those of a collection, searched by its distance;
 faiss has those of a cosine scaled to length 1. The collection's queries are vectors of its papers, which are left out.
 Ours reads the vectors as a collection has them, from memory-mapped shards, or with an int8 copy of float32 vectors
-in memory, as after some searches of a collection; faiss holds its own copy in memory. `share_of_read` is the time
-to read as many bytes as the vectors or the int8 copy have, in the same rounds, in that of a search,
-`share_of_products` the time of the products of queries and vectors in float32. Run from the repository root:
+in memory, as after some searches of a collection; faiss holds its own copy in memory. Run from the repository root:
 
     python benchmarks/search.py -o results/search.json
     python benchmarks/search.py --collection VECTORS -o results/search.json
@@ -26,18 +24,16 @@ import numpy as np
 import torch
 
 from measurement import build_parser, format_ratio, interleave, newest_instructions, provenance, ratio, write_result
-from sciprism.arrays import inner_products
 from sciprism.checksums import BlockChecks
 from sciprism.index import topk
-from sciprism.index.exact import BLOCK, Distance, normalize_for
+from sciprism.index.exact import Distance, normalize_for
 from sciprism.index.int8_copy import Int8Copy, find_int8_product
 from sciprism.store import StoredCollection
 from sciprism.store.collection import DEFAULT_SHARD_SIZE
 from sciprism.store.shard_files import DTYPES, Dtype, Matrix, open_matrix, quantize
 
 PEER = "faiss IndexFlatIP"
-OURS, COPY = "sciprism float32", "sciprism float32, int8 copy"
-READ, READ_COPY, PRODUCTS = "read of the vectors", "read of the int8 copy", "products alone"
+COPY = "sciprism float32, int8 copy"
 
 
 def unit_vectors(rows: int, dim: int, numbers: np.random.Generator) -> np.ndarray:
@@ -115,14 +111,7 @@ def compare(
         contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(queries, matrices, args.k, distance=distance)
     if copy:
         contenders[COPY] = lambda: topk(queries, shards["float32"], args.k, distance=distance, copy=copy)
-    content = torch.ones(problem.vectors.size // 2, dtype=torch.int64)
-    left, rights = torch.from_numpy(queries), torch.from_numpy(problem.vectors).split(BLOCK)
-    limits = {
-        READ_COPY: content[: len(content) // 4].sum,
-        READ: content.sum,
-        PRODUCTS: lambda: [inner_products(left, right) for right in rights],
-    }
-    seconds = interleave(contenders | limits, args.rounds)
+    seconds = interleave(contenders, args.rounds)
     reference = contenders[PEER]()[1]
     facts: dict[str, Any] = {}
     for name, run in contenders.items():
@@ -133,9 +122,6 @@ def compare(
             "identical": bool((rows == reference).all()),
             "overlap": round(overlap(rows, reference), 5),
         }
-        shares = {COPY: {"read": READ_COPY}, OURS: {"read": READ, "products": PRODUCTS}}.get(name, {})
-        for what, limit in shares.items():
-            facts[name][f"share_of_{what}"] = round(median(seconds[limit]) / median(seconds[name]), 3)
     return facts
 
 
@@ -148,8 +134,6 @@ def print_comparison(threads: int, batch: int, facts: dict[str, Any]) -> None:
             f"  {name:<28} {median(fact['milliseconds']):8.1f} ms   {format_ratio(faster)}"
             f"   same rows {fact['overlap']:.4f}"
             f"{', identical' if fact['identical'] else ''}"
-            f"{f', {share:.0%} of it to read the vectors' if (share := fact.get('share_of_read')) else ''}"
-            f"{f', {share:.0%} the products' if (share := fact.get('share_of_products')) else ''}"
         )
 
 
