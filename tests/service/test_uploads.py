@@ -119,7 +119,7 @@ def test_what_was_sent_leads_to_nothing_else(client, place, listener, case):
     [
         ("v.jsonld", '{"@context": "http://127.0.0.1:{port}/c", "@id": "a"}', "is not fetched"),
         ("v.rdf", ENTITY + "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>", "in another file"),
-        ("v.jsonl", '{"files": ["http://127.0.0.1:{port}/a"]}', "not in a known format"),
+        ("v.jsonl", '{"files": ["http://127.0.0.1:{port}/a"]}', "no id"),
         ("v.csv", "SQLite format 3\0", "compressed or a database"),
     ],
 )
