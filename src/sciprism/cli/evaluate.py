@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import data_folder
+from sciprism.cli.options import data_folder, split_names
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, plain_console, print_entries, print_result
 from sciprism.errors import InputError
 
@@ -71,6 +71,7 @@ def evaluate(
     choice: TaskChoice,
     pooling: Annotated[str, "cls, mean or last, where the folder of a model does not state it."] = "",
     format: Format = "",
+    dimensions: Annotated[str, "Score the first numbers of vectors too, such as 256,128,64."] = "",
     seeds: Annotated[int, "Runs of each task, each with a seed; 0: as many as the task declares."] = 0,
     listed: Annotated[bool, "List suites, their tasks and data, and stop.", "--list"] = False,
 ) -> None:
@@ -90,7 +91,11 @@ def evaluate(
     if not models or output is None:
         raise InputError("name the models and the folder of results: sciprism evaluate MODEL --suite open -o RESULTS")
     selected = choice.select()
-    loading = SystemOptions(pooling=pooling or None)
+    try:
+        widths = tuple(map(int, split_names(dimensions)))
+    except ValueError:
+        raise InputError(f"--dimensions {dimensions!r} is not a list of whole numbers such as 256,128") from None
+    loading = SystemOptions(pooling=pooling or None, dimensions=widths)
     options = EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line())
     with ScoringProgress() as shown:
         options = replace(options, text_progress=shown.on_texts)

@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
+from sciprism import Encoder
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
+from sciprism.evaluation.systems.loading import SystemOptions, load_systems
 
 
 class Counting:
@@ -53,6 +55,19 @@ def test_paths_do_not_share_vectors(tmp_path):
     system.encode(papers("1 2"))
     system.encode(queries("1 2"))
     assert encoder.encoded == ["1 2", "1 2"]
+
+
+def test_the_first_numbers_of_vectors_are_those_of_a_truncated_encoder(tiny_model, tmp_path):
+    options = SystemOptions(pooling="mean", dimensions=(16, 8))
+    found = [system for system, _ in load_systems(str(tiny_model), options, tmp_path)]
+    assert [system.name.partition(", ")[2] for system in found] == ["", "first 16", "first 8"]
+    assert len({system.fingerprint for system in found}) == 3
+    texts = EncodingInput(items=["dark matter", "the gene"], format="proximity")
+    for system, width in zip(found, (None, 16, 8), strict=True):
+        cut = Encoder.load(tiny_model, pooling="mean", truncate_dim=width, device="cpu")
+        assert np.abs(system.encode(texts) - cut.encode(texts.items)).max() < 1e-6
+    with pytest.raises(InputError, match=r"40 dimensions: vectors of .* have 32 numbers"):
+        load_systems(str(tiny_model), SystemOptions(pooling="mean", dimensions=(40,)), tmp_path)
 
 
 def test_vectors_of_two_spaces_do_not_compare(tmp_path):

@@ -374,6 +374,32 @@ def _shared_mask(excluded: Excluded, count: int) -> tuple[NDArray[np.bool_] | No
     return mask, max(len(np.setdiff1d(rows, common)) for rows in excluded)
 
 
+class NestedSystem(DenseSystem):
+    """Score by the first numbers of an encoder's vectors, whose whole ones the cache has. InputError for too many."""
+
+    def __init__(self, encoder: EncoderProtocol, width: int, cache: Path | None = None) -> None:
+        super().__init__(encoder, cache)
+        self.width, self.name = width, f"{self.name}, first {width}"
+        if not 0 < width < (dim := int(encoder.describe()["dim"])):
+            raise InputError(f"{width} dimensions: vectors of {display_name(encoder)} have {dim} numbers")
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the encoder's fingerprint with the precision it computes in, and the width."""
+        return f"{super().fingerprint}-{self.width}"
+
+    def describe(self) -> dict[str, Any]:
+        """Return the encoder's description with the width."""
+        return {**super().describe(), "dim": self.width, "truncate_dim": self.width}
+
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return the first numbers of each item's vector, scaled to length 1 again where the encoder's are."""
+        rows = super().encode(texts)[:, : self.width]
+        if not self.encoder.describe().get("normalize"):
+            return np.ascontiguousarray(rows)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+
+
 def display_name(encoder: EncoderProtocol) -> str:
     """Return a model's name for tables: without its folder's path, with the options of loading."""
     name = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name

@@ -30,6 +30,7 @@ from sciprism.errors import InputError, MissingExtraError, StaticModelError
 from sciprism.evaluation.systems import (
     BM25System,
     DenseSystem,
+    NestedSystem,
     StatedRanks,
     System,
     TemplateEncoder,
@@ -313,13 +314,17 @@ class RandomEncoder(TemplateEncoder):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemOptions:
-    """How models are loaded; None: as the model's folder states."""
+    """How models are loaded; None: as the model's folder states.
+
+    dimensions: widths at which each model of vectors is scored too, by its first numbers.
+    """
 
     pooling: str | None = None
     max_length: int | None = None
     precision: str = "float32"
     seed: int = 0
     device: str | None = None
+    dimensions: tuple[int, ...] = ()
 
 
 SystemName = str | Path | System | EncoderProtocol  # a name as `load_system` reads it, a system, or an encoder
@@ -339,6 +344,9 @@ def load_systems(
     loaded = (load_system(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
     opened = (model if isinstance(model, System) else DenseSystem(model, cache) for model in loaded)
     once = {system.fingerprint: system for system in opened}
+    dense = [system for system in once.values() if type(system) is DenseSystem]
+    nested = [NestedSystem(system.encoder, width, cache) for system in dense for width in options.dimensions]
+    once |= {system.fingerprint: system for system in nested}
     for system in once.values():
         if isinstance(system, DenseSystem):
             system.watch(progress)
