@@ -1,8 +1,7 @@
 """Decide the papers' claims from the stored results, and write docs/evidence.md.
 
 For each paper with a folder of results (results/scimult), every claim that its results can decide gets a
-record in results/<paper>/claims.json; records of other benchmarks are not changed. Pictures of the page are drawn
-into docs/pictures.
+record in results/<paper>/claims.json; records of other benchmarks are not changed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import sys
 from pathlib import Path
 
 from evidence.claims import claims, settings
-from evidence.figures import draw_claims
 from evidence.method_choice import format_choice
 from evidence.page import format_page
 from evidence.records import decide_claim, read_record, remove_record, write_record
@@ -39,18 +37,8 @@ def main() -> None:
         if record:
             records[claim.id] = record
             print(f"{claim.id}: {record.verdict}", file=sys.stderr)
-    folder = args.output.parent / "pictures"
-    pictures = {}
-    for paper in settings:
-        found = [record for id, record in records.items() if claims[id].paper == paper]
-        suites = {claims[id].data for id in records if claims[id].paper == paper and claims[id].questions}
-        named = reproductions[paper].suites if paper in reproductions else {}
-        stand_ins = {group: title for name in suites for group, title in named[name].stand_ins.items()}
-        texts = {claim.id: claim.text for claim in claims.values()}
-        if draw_claims(found, folder / f"claims-{paper}.svg", stand_ins, texts):
-            pictures[paper] = f"pictures/claims-{paper}.svg"
-    choice = format_choice(args.results, folder / "methods.svg")
-    page = format_page(claims, records, settings, reproductions, choice=choice, pictures=pictures)
+    choice = format_choice(args.results, args.output.parent / "pictures" / "methods.svg")
+    page = format_page(claims, records, settings, reproductions, choice=choice)
     args.output.write_text(page, encoding="utf-8")
 
 

@@ -62,12 +62,10 @@ def format_page(
     reproductions: Mapping[str, Reproduction],
     *,
     choice: str = "",
-    pictures: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page as Markdown, paper by paper in the order of the claims.
 
-    settings: how ours differ from theirs. choice: the section that compares methods. pictures: paper -> path of the
-    picture of its claims.
+    settings: how ours differ from theirs. choice: the section that compares methods.
     """
     papers = dict.fromkeys([*PAPERS, *(claim.paper for claim in claims.values())])
     by_paper = {paper: [claim for claim in claims.values() if claim.paper == paper] for paper in papers}
@@ -78,8 +76,6 @@ def format_page(
     parts.append(METHOD)
     for paper, of_paper in known.items():
         parts.append(f"## {PAPERS.get(paper, paper)}")
-        if pictures and paper in pictures:
-            parts.append(f"![Differences of {PAPERS.get(paper, paper)}'s claims, with intervals]({pictures[paper]})")
         parts.append(_wrap(f"Our setting: {settings[paper]}"))
         suites = reproductions[paper].suites
         parts += _describe_suites(of_paper, suites)
