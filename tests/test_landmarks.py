@@ -10,8 +10,6 @@ import pytest
 import small_card
 import small_overlap
 from sciprism.evaluation.suites import suites
-from sciprism.papers import Label, Paper
-from sciprism.training.examples import Example
 from sciprism.training.recipe_file import read_recipe
 
 # ---- The main job end to end with real weights: questions in words find their landmark paper ----
@@ -85,16 +83,3 @@ def test_labels_are_seen_where_the_suite_says_in_train(overlap, recipe):
     }
     assert small_overlap.find_teachers(recipe) == {name: each["files"] for name, each in overlap["tasks"].items()}
     assert {overlap["tasks"][task.name]["seen"] for task in COUNTED} == {"labels", "source", "neither"}
-
-
-def test_texts_of_a_file_are_papers_sentences_and_labels():
-    file = small_overlap.TrainingFile()
-    file.add(Example("A title", (Paper(id="a", abstract="Its abstract."),)), excerpts=False)
-    file.add(Example(Paper(id="b", title="Other"), (Label(id="l", name="Virus Diseases"),)), excerpts=False)
-    file.add(Example("One sentence.", (Paper(id="a", abstract="The next one."),)), excerpts=True)
-    assert [(paper.id, paper.title, paper.abstract) for paper in file.papers.values()] == [
-        ("a", "A title", "Its abstract."),
-        ("b", "Other", ""),
-    ]
-    assert (file.examples, file.labels, file.excerpt_ids) == (3, {"virus diseases"}, {"a"})
-    assert list(file.excerpts) == ["One sentence.", "The next one."]

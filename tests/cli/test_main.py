@@ -17,13 +17,6 @@ from sciprism.errors import InputError
 from sciprism.parallel import DEVICE
 
 
-def test_a_wrong_request_is_status_2_and_one_line():
-    done = sciprism("describe", "/no/such/model")
-    assert done.returncode == 2
-    assert done.stderr.startswith("sciprism: no folder /no/such/model") and done.stderr.count("\n") == 1
-    assert not done.stdout
-
-
 def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
     (tmp_path / "papers.csv").write_text("id,title\n1,Dark matter\n")
     command = ["embed", str(tmp_path / "papers.csv"), "-o", str(tmp_path / "c")]

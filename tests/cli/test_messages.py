@@ -49,16 +49,13 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     # files that are not what they should be
     ("inspect lfs.bib", 2, ("lfs.bib: a Git-LFS pointer, not the file of 90,868,376 bytes", "git lfs pull")),
     ("inspect page.bib", 2, ("page.bib: an HTML page (404 Not Found), not the file itself", "fetch it again")),
-    ("inspect page.json", 2, ("page.json: an HTML page",)),
     ("inspect document.bib", 2, ("document.bib: a PDF document, not text",)),
     ("inspect binary.ris", 2, ("binary.ris: a binary file, not text",)),
     ("inspect empty.bib", 2, ("empty.bib: the file is empty",)),
-    ("inspect blank.bib", 2, ("blank.bib: the file is empty",)),
     ("inspect utf16.jsonl", 0, ("read as utf-16",)),
     ("inspect page.bib refs.bib --skip-bad", 0, ("skipped: page.bib: an HTML page",)),
     ("describe lfs-model --pooling mean", 2, ("model.safetensors: a Git-LFS pointer",)),
     ("describe html-model --pooling mean", 2, ("pytorch_model.bin: an HTML page (404 Not Found)",)),
-    ("describe config-model --pooling mean", 2, ("config.json: an HTML page",)),
     ("describe other-model --pooling mean", 2, ("no weights", "onnx/model.onnx (ONNX), tf_model.h5 (Keras)")),
     ("describe bare-model --pooling mean", 2, ("no other weight files in it: was the download complete?",)),
     # recipes and what can be set
@@ -86,22 +83,19 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Pat
         "file.txt": b"text",
         "lfs.bib": LFS,
         "page.bib": HTML,
-        "page.json": HTML,
         "page.toml": HTML,
         "document.bib": PDF,
         "binary.ris": bytes(range(256)) * 4,
         "empty.bib": b"",
-        "blank.bib": b"\n \n",
         "utf16.jsonl": '{"id": "a", "title": "Größe"}\n'.encode("utf-16"),
         "mine.toml": RECIPE.encode(),
         "lfs-model/model.safetensors": LFS,
         "html-model/pytorch_model.bin": HTML,
-        "config-model/config.json": HTML,
         "other-model/tf_model.h5": b"\x89HDF",
         "other-model/onnx/model.onnx": b"onnx",
         "bare-model/notes.txt": b"nothing",
     }
-    for name in ("lfs-model", "html-model", "config-model", "other-model", "bare-model"):
+    for name in ("lfs-model", "html-model", "other-model", "bare-model"):
         shutil.copytree(tiny_model, folder / name, ignore=shutil.ignore_patterns("*.safetensors"))
     for name, content in contents.items():
         (folder / name).parent.mkdir(exist_ok=True)

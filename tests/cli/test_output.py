@@ -37,7 +37,6 @@ def commands_with_json():
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PAPERS))
-    Path("texts.txt").write_text("".join(f"{row['title']}\n{row['abstract']}\n" for row in PAPERS))
     return tmp_path
 
 
@@ -60,35 +59,6 @@ def test_every_command_has_json_of_a_declared_schema():
     for name in commands_with_json():
         assert {name, name.partition(" ")[0]} & printed_by, f"{name} has --json, and no schema"
     assert all(schema.startswith("sciprism.") and re.search(r"/\d$", schema) for schema in SCHEMAS)
-
-
-@pytest.mark.slow
-def test_a_document_begins_with_its_schema(command):
-    words = {
-        "inspect": ["papers.jsonl"],
-        "dedupe": ["papers.jsonl", "-o", "merged.ris"],
-        "embed": ["papers.jsonl", "-o", "vecs"],
-        "index": ["vecs", "--lexical"],
-        "search": ["vecs", "dust", "--no-why"],
-        "similar": ["vecs", "--to", "p1", "--no-why"],
-        "recommend": ["--library", "papers.jsonl", "--new", "papers.jsonl"],
-        "describe": [],
-        "models": [],
-        "verify": ["vecs"],
-        "export": [MODEL, "-o", "plain", "--compact"],
-        "overlap": ["papers.jsonl", "papers.jsonl"],
-        "tokenizer train": ["texts.txt", "-o", "words", "--vocab-size", "300"],
-        "tokenizer compare": [MODEL, "words", "--texts", "sky=texts.txt"],
-        "prepare pairs": ["papers.jsonl", "-o", "pairs", "--shapes", "title-abstract"],
-        "evaluate --list": [],
-        "reproduce --list": ["scimult"],
-    }
-    schema_of = {printed_by: schema for schema, (printed_by, _) in SCHEMAS.items()}
-    for name, arguments in words.items():
-        status, out, err = command(*name.split(), *arguments, "--json")
-        assert status == 0, (name, err)
-        first, value = next(iter(json.loads(out).items()))
-        assert (first, value) == ("schema", schema_of.get(name) or schema_of[name.partition(" ")[0]])
 
 
 def test_an_error_is_one_json_object_with_the_same_status(command):

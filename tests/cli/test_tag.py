@@ -129,27 +129,20 @@ def test_a_collection_is_tagged_with_its_vectors(command, tagger):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["new.jsonl"], "name one of --vocabulary FILE and --tagger FOLDER"),
-        (["new.jsonl", "--vocabulary", "subjects.csv", "--tagger", "x"], "name one of"),
-        (["new.jsonl", "--vocabulary", "nowhere.ttl"], "nowhere.ttl: no such file"),
+        ("new.jsonl", "name one of --vocabulary FILE and --tagger FOLDER"),
+        ("new.jsonl --vocabulary nowhere.ttl", "nowhere.ttl: no such file"),
         (
-            ["new.jsonl", "--vocabulary", "new.csv"],
-            "new.csv: no column 'name'; nearest: 'naam'; columns: id, naam; rename one to 'name'",
+            "new.jsonl --vocabulary new.csv",
+            "new.csv: no column 'name'; nearest: 'naam'; columns: id, naam; rename one to",
         ),
-        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "new.jsonl"], "new.jsonl is also read, as new.jsonl"),
-        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "reviewed.csv"], "reviewed.csv has 1 verdicts, which"),
-        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "saved.csv"], "saved.csv has 1 verdicts, which"),
-        (["nowhere.bib", "--vocabulary", "subjects.csv"], "nowhere.bib: no such file"),
-        (
-            ["new.jsonl", "--vocabulary", "subjects.csv", "--tagged", "new.jsonl", "--tags-in", "title"],
-            "--tags-in 'title'",
-        ),
-        (["train", "new.jsonl", "-o", "x"], "name the vocabulary"),
-        (
-            ["train", "tagged.jsonl", "--vocabulary", "subjects.csv", "--tags-in", "fields", "-o", "x"],
-            "there are no tags",
-        ),
-        (["train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "cache"], "exists and is no tagger"),
+        ("new.jsonl --vocabulary subjects.csv -o new.jsonl", "new.jsonl is also read, as new.jsonl"),
+        ("new.jsonl --vocabulary subjects.csv -o reviewed.csv", "reviewed.csv has 1 verdicts, which"),
+        ("new.jsonl --vocabulary subjects.csv -o saved.csv", "saved.csv has 1 verdicts, which"),
+        ("nowhere.bib --vocabulary subjects.csv", "nowhere.bib: no such file"),
+        ("new.jsonl --vocabulary subjects.csv --tagged new.jsonl --tags-in title", "--tags-in 'title'"),
+        ("train new.jsonl -o x", "name the vocabulary"),
+        ("train tagged.jsonl --vocabulary subjects.csv --tags-in fields -o x", "there are no tags"),
+        ("train tagged.jsonl --vocabulary subjects.csv -o cache", "exists and is no tagger"),
     ],
 )
 def test_wrong_requests_say_what_to_do(command, words, message):
@@ -159,7 +152,7 @@ def test_wrong_requests_say_what_to_do(command, words, message):
     Path("reviewed.csv").write_text("paper,uri,verdict\na,t0,yes\na,t1,\n")
     Path("saved.csv").write_text("paper;uri;verdict\na;t0;yes\na;t1;\n")  # by a spreadsheet
     texts = {path: path.read_text() for path in Path().iterdir() if path.is_file()}
-    status, out, err = command("tag", *words)
+    status, out, err = command("tag", *words.split())
     assert status == 2 and message in err.replace("\n", " ") and "Traceback" not in err and not out
     assert not Path("x").exists() and all(path.read_text() == text for path, text in texts.items())
 

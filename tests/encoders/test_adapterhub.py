@@ -97,18 +97,6 @@ def test_names_of_specter2s_archive(copy):
 # ---- converted once ----
 
 
-def test_it_is_converted_once_and_again_when_a_file_changes(copy, cache):
-    folder = copy("base", "adapters")
-    first = Encoder.load(folder, device="cpu").fingerprint
-    assert Encoder.load(folder, device="cpu").fingerprint == first
-    (converted,) = (cache / "converted").iterdir()
-    assert Encoder.load(converted, device="cpu").fingerprint == first
-    path = folder / "adapters" / "[PRX]" / WEIGHTS
-    reweigh(path, lambda name, w: {name: w + 1})
-    assert Encoder.load(folder, device="cpu").fingerprint != first
-    assert len(list((cache / "converted").iterdir())) == 2
-
-
 # ---- what is refused ----
 
 

@@ -99,22 +99,6 @@ def test_an_instruction_is_never_cut(method, tiny_model):
     assert np.isfinite(encoder.encode(["light"], instruction="gene " * 510)).all()
 
 
-@pytest.mark.parametrize(
-    "instruction, message",
-    [
-        ("", "String should match pattern"),
-        (" \n", "String should match pattern"),
-        (3, "valid string, got 3"),
-        ("\ud800", "hex escape"),
-    ],
-)
-def test_wrong_instructions(instruction, message, encoder, tiny_model):
-    with pytest.raises(InputError, match=message):
-        encoder.encode(["light"], instruction=instruction)
-    with pytest.raises(InputError, match=message):
-        build_encoder(tiny_model, encoder.settings.method, options={"instructions": {"search": instruction}})
-
-
 def test_a_model_of_another_method_takes_none(tiny_encoder):
     with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
         tiny_encoder.encode(["light"], instruction="find")

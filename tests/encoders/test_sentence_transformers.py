@@ -144,19 +144,14 @@ ABOUT = "config_sentence_transformers"
     [
         ({"prompts": PROMPTS}, {"query": "query", "paper": "document", "label": "document"}),
         ({"prompts": {"passage": "p: ", "query": "q: "}}, {"query": "query", "paper": "passage", "label": "passage"}),
-        (
-            {"prompts": {"corpus": "c: ", "passage": "p: ", "document": "d: "}},
-            {"paper": "document", "label": "document"},
-        ),
+        ({"prompts": {"corpus": "c: ", "passage": "p: ", "document": "d: "}}, {"paper": "document"}),
+        # none named: the library takes its default
         (
             {"prompts": {"query": "q: ", "sort": "s: "}, "default_prompt_name": "sort"},
-            {"query": "query", "paper": None, "label": None},  # none named: the library takes its default
+            {"query": "query", "paper": None},
         ),
         ({"prompts": {"sort": "s: "}, "default_prompt_name": None}, dict.fromkeys(("query", "paper", "label"))),
-        (
-            {"prompts": {"query": "", "document": "d: "}, "default_prompt_name": "document"},
-            {"query": "query", "paper": "document", "label": "document"},
-        ),
+        ({"prompts": {"query": "", "document": "d"}, "default_prompt_name": "document"}, {"query": "query"}),
         ({"prompts": {}}, dict.fromkeys(("query", "paper", "label"))),
     ],
 )

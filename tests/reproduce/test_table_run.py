@@ -97,47 +97,21 @@ def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_m
 
 
 def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_columns(open_data, runs, tmp_path):
-    table = PaperTable(
-        name="1",
-        title="Words",
-        rows=(ModelRow(name="Ours", model="ours", ours=True), *map(ModelRow, ("Theirs", "Others"))),
-        groups=("words",),
-        form="runs",
-        published=(
-            Published(
-                name="Theirs",
-                source="Other",
-                scores={"cranfield": 40.0},
-                spreads={"cranfield": 1.5},
-                not_printed=("Average, words",),
-            ),
-            Published(name="Others", source="Other", scores={"Average, words": 51.0}, unreadable=("cranfield",)),
-        ),
-        notes=("A note.",),
-    )
-    other = Reproduction(
-        name="other",
-        title="Other",
-        tables={"1": table},
-        models={"ours": TableModel(title="Ours", default=str(runs["plain"]))},
-        suites={
-            "own": GroupedSuite(
-                suite=suites["open"],
-                groups={"words": ("cranfield",)},
-                original=True,
-                remarks={"words": "laws"},
-                trained_on={"cranfield": "ours trains on it"},
-            )
-        },
-    )
-    suite = other.suites["own"]
+    rows = ModelRow(name="Ours", model="ours", ours=True), *map(ModelRow, ("Theirs", "Others"))
+    cranfield, average = "cranfield", "Average, words"
+    printed = {"scores": {cranfield: 40.0}, "spreads": {cranfield: 1.5}, "not_printed": (average,)}
+    others = Published(name="Others", source="Other", scores={average: 51.0}, unreadable=(cranfield,))
+    published = Published(name="Theirs", source="Other", **printed), others
+    form = {"groups": ("words",), "form": "runs", "notes": ("A note.",)}
+    table = PaperTable(name="1", title="Words", rows=rows, published=published, **form)
+    said = {"remarks": {"words": "laws"}, "trained_on": {cranfield: "ours trains on it"}}
+    suite = GroupedSuite(suite=suites["open"], groups={"words": (cranfield,)}, original=True, **said)
+    models = {"ours": TableModel(title="Ours", default=str(runs["plain"]))}
+    other = Reproduction(name="other", title="Other", tables={"1": table}, models=models, suites={"own": suite})
     planned = plan_table(other, choose_rows(table, suite), suite, {}, open_data)
     filled = score_table(planned, tmp_path)
-    assert [[cell.published for cell in cells] for cells in [row.cells for row in filled.rows]] == [
-        [None] * 2,
-        [40.0, None],
-        [None, 51.0],
-    ]
+    found = [[cell.published for cell in row.cells] for row in filled.rows]
+    assert found == [[None] * 2, [40.0, None], [None, 51.0]]
     gaps = [["", ""], ["", "not printed"], ["unreadable", ""]]
     assert [[cell.gap for cell in cells] for cells in [row.cells for row in filled.rows]] == gaps
     assert filled.rows[1].cells[0].found is None and [row.models for row in filled.rows] == [("plain",), (), ()]

@@ -104,11 +104,7 @@ def test_a_recipe_of_any_folder_extends_one_that_comes_with_sciprism(name, exten
         ("", "nosuch", r"variant.toml: extends = 'nosuch': .*no such recipe; the nearest: .*chain: .*variant.toml -> "),
         ("", "circle", r"circle.toml: extends = 'variant' leads back to itself: .*variant.toml -> .*circle.toml -> "),
         ("", "variant", "leads back to itself|no such recipe"),
-        (
-            'removes = ["model.size"]\n',
-            "base",
-            "variant.toml: removes 'model.size': the recipe has no 'size' there; it has",
-        ),
+        ('removes = ["model.size"]\n', "base", "removes 'model.size': the recipe has no 'size' there; it has"),
         ('removes = ["stages.third"]\n', "base", "has no 'third' there; it has first, second"),
         ('removes = "model"\n', "base", "removes a list of paths"),
     ],

@@ -149,15 +149,7 @@ def test_the_settings_of_indus(name):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        "stages.0.objective.temperature=true",
-        'stages.0.objective.mask_known="no"',
-        'stages.0.optimizer.lr="1e-3"',
-        "stages.0.gradient_caching=off",
-        "stages.0.evaluation.every=false",
-        "seed=true",
-    ],
+    "change", ["stages.0.objective.temperature=true", 'stages.0.optimizer.lr="1e-3"', "stages.0.gradient_caching=off"]
 )
 def test_values_of_another_kind_are_refused_not_converted(change, tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
@@ -293,14 +285,8 @@ def test_hard_negatives_of_one_source(tmp_path, tiny_model):
     ("changes", "message"),
     [
         (["hard_negatives=-1"], "sources.1.hard_negatives: .*greater than or equal to 0, got -1"),
-        (
-            ["hard_negatives=0", "objective={name = 'triplet'}"],
-            "source topics, objective: hard_negatives: .*equal to 1",
-        ),
-        (
-            ["hard_negatives=0", "objective={name = 'label-ranking'}"],
-            "source topics, objective: hard_negatives: unknown",
-        ),
+        (["hard_negatives=0", "objective={name = 'triplet'}"], "topics, objective: hard_negatives: .*equal to 1"),
+        (["hard_negatives=0", "objective={name = 'label-ranking'}"], "topics, objective: hard_negatives: unknown"),
     ],
 )
 def test_hard_negatives_that_an_objective_cannot_have(changes, message, tmp_path, tiny_model):

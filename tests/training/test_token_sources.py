@@ -160,11 +160,9 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards, damage
     [
         ("stages.small.objective.teacher=later", "'?later"),
         ("stages.distil.sources.pairs.file=train", "train"),
-        ("stages.words.method=facets", "no positions for the tokens of facets"),
         ("stages.words.method=prism", "train the network, which prism keeps as it is"),
         ("stages.words.architecture.heads=5", "5 heads do not divide a width of 32"),
         ("stages.words.architecture.copy_from=words", "copy_from = words is not an earlier stage"),
-        ("stages.words.architecture.copy_from=small", "copy_from = small is not an earlier stage"),
         ("stages.small.architecture.copy_from=words", "small: its architecture cannot be built from"),
         ("stages.words.architecture.max_positions=20", "positions for 18"),
         ("stages.search.architecture={layers=1, hidden=8, heads=1, intermediate=8}", "are both given"),

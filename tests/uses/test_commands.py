@@ -139,18 +139,11 @@ def test_search_reads_queries_from_standard_input(collection: Path) -> None:
     assert "holds no query" in error_of(run("search", collection, "-", stdin="\n"))
 
 
-@pytest.mark.parametrize(
-    ("year", "ids"),
-    [
-        ("1997", ["halo"]),
-        ("1990-2012", ["crispr", "halo"]),
-        ("2013-", ["attention", "editing"]),
-        ("-1980", ["rotation"]),
-    ],
-)
-def test_search_filters_by_year(collection: Path, year: str, ids: list[str]) -> None:
-    result = run("search", collection, "dna", "--year", year, "--json", "--no-why")
-    assert sorted(hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]) == ids
+def test_search_filters_by_year(collection: Path) -> None:
+    years = {"1997": "halo", "1990-2012": "crispr halo", "2013-": "attention editing", "-1980": "rotation"}
+    for year, ids in years.items():
+        result = run("search", collection, "dna", "--year", year, "--json", "--no-why")
+        assert sorted(hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]) == ids.split()
 
 
 @pytest.mark.parametrize("year", ["-", "1990-1980", "19x", "1-2-3", "1990 2000"])

@@ -196,16 +196,7 @@ def test_a_trained_tagger_finds_topics_by_name_and_by_words(trained, monkeypatch
     assert [*map(names, suggest(trained, data.papers))] == [*map(names, found)], "blocks change nothing"
 
 
-def test_probabilities_are_calibrated(trained):
-    data = build_papers(100, seed=2)
-    found = suggest(trained, data.papers, ALL)
-    right = [
-        (tag.probability, trained.vocabulary.rows[tag.uri] in data.tags[[number]].indices)
-        for number, paper in enumerate(found)
-        for tag in paper.tags
-    ]
-    probabilities, outcomes = np.array(right, float).T
-    assert 0 <= probabilities.min() <= probabilities.max() <= 1 and abs(probabilities.mean() - outcomes.mean()) < 0.05
+def test_a_threshold_by_hand():
     # of 3 relevant labels; F1 after each: 2/4, 4/5, 4/6, 4/7
     assert choose_threshold(np.array([0.9, 0.2, 0.8, 0.7]), np.array([1.0, 0, 1, 0]), 3) == 0.8
 
@@ -442,11 +433,7 @@ def test_other_files_are_no_corpora(tmp_path: Path, text: str):
 @pytest.mark.parametrize(
     ("name", "text", "reasons"),
     [
-        (
-            "c.tsv",
-            TSV + f"no tab\n\t<{X}1>\n",
-            ["no tab between the text and its subjects", "no title and no abstract"],
-        ),
+        ("c.tsv", TSV + f"no tab\n\t<{X}1>\n", ["no tab between the text", "no title and no abstract"]),
         ("c.jsonl", JSON_LINES + '{"text": "x", "metadata": ["y"]}\n{"text"\n{"text": " "}\n', ["", "", ""]),
     ],
 )

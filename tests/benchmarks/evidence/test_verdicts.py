@@ -18,26 +18,20 @@ SMALLER, NONE = "smaller than the paper's", "no difference seen"
     [
         (0.1, 0.3, "above", 0.0, None, "held"),
         (0.1, 0.3, "above", 0.0, 0.2, "held"),
-        (0.1, 0.3, "above", 0.0, 0.05, "held"),  # larger than the paper's
         (0.1, 0.3, "above", 0.0, 0.4, SMALLER),
         (-0.1, 0.3, "above", 0.0, 0.2, "undecided"),  # the difference is positive, and that is not enough
         (-0.1, 0.3, "above", 0.0, None, "undecided"),
-        (-0.1, 0.3, "above", 0.0, 0.4, NONE),
         (0.0, 0.0, "above", 0.0, 0.4, NONE),
         (-0.3, -0.1, "above", 0.0, 0.2, "opposite"),
         (-0.3, -0.1, "below", 0.0, -0.2, "held"),
-        (-0.3, -0.1, "below", 0.0, -0.4, SMALLER),
         (-0.3, 0.1, "below", 0.0, -0.4, NONE),
         (0.1, 0.3, "below", 0.0, -0.2, "opposite"),
         (-0.005, 0.3, "not below", 0.01, None, "held"),
-        (-0.02, 0.3, "not below", 0.01, None, "undecided"),
         (-0.05, -0.02, "not below", 0.01, None, "opposite"),
         (0.03, 0.14, "not above", 0.15, None, "held"),
         (0.03, 0.16, "not above", 0.15, None, "undecided"),
         (-0.004, 0.009, "within", 0.01, None, "held"),
-        (-0.004, 0.02, "within", 0.01, None, "undecided"),
         (0.01, 0.02, "within", 0.01, None, "opposite"),
-        (-0.03, -0.02, "within", 0.01, None, "opposite"),
         (math.nan, math.nan, "above", 0.0, 0.1, "undecided"),
     ],
 )

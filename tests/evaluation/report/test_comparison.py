@@ -31,17 +31,6 @@ def suite(*tasks, **facts):
     return Suite(name="own", tasks=declared, **facts)
 
 
-def test_a_mean_of_metrics_is_one_number_and_each_metric_is_one_where_a_task_says_so(lab):
-    lab.add("A", "reviewers", {"hard": [1, 0], "soft": [1, 1]})
-    lab.add("A", "cite", {"map": [0, 0], "ndcg": [0, 1]}, numbers="each")
-    report = lab.report()
-    assert values(report, "reviewers (mean)") == [0.75]
-    assert [row.name for row in report.rows if row.kind == "part"] == ["reviewers hard", "reviewers soft"]
-    # Three numbers, not two tasks: (0.75 + 0 + 0.5) / 3.
-    assert values(report, "format search") == [round(1.25 / 3, 10)]
-    assert row(report, "format search").cells[0].score.n == 2 + 2 + 2
-
-
 def test_averages_are_over_tasks_that_all_systems_have(lab):
     lab.add("A", "one", {"map": [0.2, 0.4]})
     lab.add("A", "two", {"map": [1, 1]})

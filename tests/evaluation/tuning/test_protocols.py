@@ -11,7 +11,6 @@ from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.checksums import write_sealed_json
-from sciprism.datasets.inputs import Answer
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.fine_tuning import (
@@ -83,18 +82,6 @@ def test_words_without_a_token_are_tagged_o_and_counted(system):
     outcome = TagProtocol(tuning=FAST).evaluate(replace(data, words=words, tags=tags), system, VIEW)
     assert outcome.dropped.ids[VANISHED] == [f"{data.ids[-1]} '\\u200b'"]
     assert outcome.item_scores["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
-
-
-def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
-    data = tagged(20)
-    first, last = int(data.train[0]), int(data.test[-1])
-    words, tags = list(data.words), list(data.tags)
-    for row in (first, last):
-        words[row], tags[row] = ("\u200b",), ("O",)
-    alone = replace(FAST, batches=(1,), epochs=(2,))
-    outcome = TagProtocol(tuning=alone).evaluate(replace(data, words=words, tags=tags), system, VIEW)
-    assert outcome.dropped.count(VANISHED) == 2 and outcome.details["diverged"] is False
-    assert not outcome.item_scores["entity_f1"].columns[-1].any()
 
 
 def test_texts_without_a_tagged_word_teach_nothing(system):
@@ -203,16 +190,6 @@ def test_few_windows_without_the_answer_are_trained_on(system, monkeypatch):
     held = [[each.targets[0] != (0, 0) for each in some] for some in trained]
     assert len(held[0]) > 5 * rows and (len(held[1]), len(held[2])) == (2 * rows, rows)
     assert [sum(each) for each in held] == [rows] * 3, "every answer is learnt"
-
-
-@pytest.mark.parametrize(("unanswerable", "exact"), [(True, 0.0), (False, 1.0)])
-def test_where_all_can_be_answered_none_stays_empty(system, unanswerable, exact):
-    """Training knows no answers, so that none scores best; the one word of a context is the one answer."""
-    data = questions(30, unanswerable=1.0)
-    answers = [(Answer("mouse", 0),) if row in data.test else () for row in range(30)]
-    data = replace(data, contexts=["mouse"] * 30, answers=answers)
-    outcome = SpanProtocol(unanswerable=unanswerable, length=32, stride=2, tuning=FAST).evaluate(data, system, VIEW)
-    assert estimate(outcome.item_scores["exact"]) == exact
 
 
 def test_runs_repeat_and_leave_the_encoder_as_it_was(system):

