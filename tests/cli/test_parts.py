@@ -1,9 +1,8 @@
-"""`embed --part`, `embed --ray` and `merge`, and the scripts for SLURM and Kubernetes that call them."""
+"""`embed --part`, `embed --ray` and `merge`."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,15 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from build_commands import run, sciprism
 from build_parts import describe, write_papers
 from fake_encoder import some_papers
 from ray_clusters import two_node_cluster
 from sciprism.store import StoredCollection
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -128,77 +124,3 @@ def test_a_stopped_run_on_a_cluster_continues_with_the_same_command(tmp_path, mo
     assert describe(tmp_path / "vecs")["papers"] == describe(tmp_path / "one")["papers"]
     assert describe(tmp_path / "vecs")["vectors"] == describe(tmp_path / "one")["vectors"]
     assert not (tmp_path / "vecs-parts").exists()
-
-
-@pytest.fixture
-def stubs(tmp_path):
-    """Commands that write what they are called with to a file; `sciprism` can wait for a signal."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    bodies = {
-        "sciprism": 'if [ -n "$WAIT" ]; then trap "exit 130" TERM; touch "$WAIT"; while :; do sleep 0.05; done; fi',
-        "sbatch": 'echo "17;cluster"',
-        "scontrol": "",
-    }
-    for name, body in bodies.items():
-        path = folder / name
-        path.write_text(f'#!/bin/bash\necho "{name} $*" >> "$CALLS"\n{body}\n')
-        path.chmod(0o755)
-    calls = tmp_path / "calls"
-    return calls, {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(calls), "WAIT": ""}
-
-
-def test_the_slurm_scripts_submit_and_run_parts(tmp_path, stubs):
-    calls, environment = stubs
-    slurm = EXAMPLES / "slurm"
-    done = subprocess.run([slurm / "submit.sh", "in", "out", "8", "4"], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and "array job 17 embeds 8 parts" in done.stdout
-    first, second = calls.read_text().splitlines()
-    assert "--array=1-8%4" in first and first.endswith("embed.sbatch")
-    assert "--dependency=afterok:17 " in second and second.endswith("merge.sbatch")
-    usage = subprocess.run([slurm / "submit.sh"], env=environment, capture_output=True, text=True)
-    assert usage.returncode == 2 and "./submit.sh INPUT OUT PARTS [RUNNING]" in usage.stderr
-
-    calls.unlink()
-    job = {"INPUT": "my works/*.gz", "OUT": "out", "PARTS": "8", "SLURM_ARRAY_TASK_ID": "3", "SLURM_CPUS_PER_TASK": "4"}
-    environment |= job | {"SLURM_ARRAY_JOB_ID": "17"}
-    assert subprocess.run(["bash", slurm / "embed.sbatch"], env=environment).returncode == 0
-    assert calls.read_text() == "sciprism embed my works/*.gz -o out-parts/3 --part 3/8 --threads 4\n"
-    calls.unlink()
-    out = environment["OUT"] = str(tmp_path / "out")
-    assert subprocess.run(["bash", slurm / "merge.sbatch"], env=environment).returncode == 0
-    assert calls.read_text() == f"sciprism merge {out}-parts -o {out}\nsciprism verify {out}\n"
-
-
-def test_a_task_at_its_time_limit_is_queued_again(tmp_path, stubs):
-    calls, environment = stubs
-    ready = tmp_path / "ready"
-    job = {"INPUT": "in", "OUT": "out", "PARTS": "8", "SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_JOB_ID": "17"}
-    with subprocess.Popen(
-        ["bash", EXAMPLES / "slurm" / "embed.sbatch"], env=environment | job | {"WAIT": str(ready)}
-    ) as task:
-        while not ready.exists():
-            time.sleep(0.01)
-        task.send_signal(signal.SIGTERM)
-    assert task.returncode in (130, 143) and calls.read_text().endswith("scontrol requeue 17_3\n")
-
-
-def test_the_kubernetes_jobs_run_parts(stubs):
-    calls, environment = stubs
-    for name, index, expected in (
-        ("embed.yaml", "7", "sciprism embed /papers/works -o /papers/vectors-parts/8 --part 8/8 --threads 2\n"),
-        (
-            "merge.yaml",
-            "",
-            "sciprism merge /papers/vectors-parts -o /papers/vectors\nsciprism verify /papers/vectors\n",
-        ),
-    ):
-        calls.unlink(missing_ok=True)
-        job = yaml.safe_load((EXAMPLES / "kubernetes" / name).read_text())
-        assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
-        (container,) = job["spec"]["template"]["spec"]["containers"]
-        variables = {each["name"]: each["value"] for each in container["env"] if "value" in each}
-        assert name == "merge.yaml" or int(variables["PARTS"]) == job["spec"]["completions"]
-        environment |= variables | {"JOB_COMPLETION_INDEX": index, "THREADS": "2"}
-        assert subprocess.run([*container["command"], *container["args"]], env=environment).returncode == 0
-        assert calls.read_text() == expected

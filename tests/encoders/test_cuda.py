@@ -5,28 +5,12 @@ import pytest
 import torch
 
 from build_methods import build_encoder, perturb_weights
-from build_models import reference, write
 from sciprism import Encoder
 from sciprism.encoders.attention import attend_packed
-from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.packing import pack
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A BERT with 16 numbers per head: half-precision kernels ask for multiples of 8."""
-    theirs = reference(hidden_size=64, num_attention_heads=4)
-    return write(tmp_path_factory.mktemp("cuda"), theirs)
-
-
-def states(folder, device, dtype, sequences):
-    model = read_backbone(folder)[0].to(device).prepare(dtype)
-    with torch.inference_mode():
-        return model(pack(sequences, device=device)).float().cpu()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from build_methods import build_encoder, perturb_weights
+from build_systems import TextVectorEncoder
 from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
@@ -207,26 +208,16 @@ def test_the_folder_of_a_run_is_its_last_stage(tmp_path, runs):
         resolve_run(str(run))
 
 
-class InstructionEncoder:
+class InstructionEncoder(TextVectorEncoder):
     """An encoder that takes instructions: its vectors are the lengths of text and instruction."""
 
-    name, distance, dim, fingerprint = "instructed", "dot", 2, "f0"
+    name = "instructed"
 
     def describe(self):
         return {"name": self.name}
 
-    def space(self, format, role):
-        return "all"
-
-    def path(self, format, role):
-        return f"{format}"
-
-    def texts(self, items, role, fields):
-        return list(items)
-
     def encode(self, items, *, format, role, fields, instruction=None):
-        rows = [[len(item), len(instruction or "")] for item in items]
-        return np.array(rows, np.float32).reshape(-1, 2)
+        return np.array([[len(item), len(instruction or "")] for item in items], np.float32)
 
 
 def test_another_instruction_is_another_system():
