@@ -109,38 +109,6 @@ def test_the_blocks_of_readme_and_guides_run_one_after_the_other(page, work_fold
         example.evaluate()
 
 
-RUN_ELSEWHERE = {
-    "custom-tasks.md": "evaluation/test_custom_tasks_page.py",
-    "databases.md": "databases/test_page.py",
-    "other-tools.md": "test_other_tools.py",
-    "run-it-for-your-group.md": "service/test_clients.py",
-}
-"""Page -> the test that runs its blocks, of the last its blocks of `py`."""
-BLOCK = re.compile(r"(?:<!-- not run: ([^>]+) -->\n\n)?^ *```(\w+)\n(.*?)^ *```", re.M | re.S)
-CODE = {"bash", "sh", "shell", "console", "python", "py", "pycon"}
-
-
-def list_unrun_blocks(page):
-    """Return the blocks of code that no test runs and no comment `<!-- not run: REASON -->` explains."""
-    ran = {"bash", "python"} if page in (README, *GUIDES) else set()
-    if test := RUN_ELSEWHERE.get(page.name):
-        assert page.name in (ROOT / "tests" / test).read_text(encoding="utf-8")
-        ran |= {"py"} if ran else {"bash", "python"}
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    assert not [code for why, kind, code in found if why and kind in ran], f"{page.name}: a marked block runs"
-    return [code for why, kind, code in found if kind in CODE - ran and not why]
-
-
-def test_no_block_of_code_is_silently_unrun(tmp_path):
-    """The reference is left out: its blocks are the examples of the commands' help."""
-    pages = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    unrun = {page.name: blocks for page in pages if page.name != "reference.md" and (blocks := list_unrun_blocks(page))}
-    assert not unrun
-    page = tmp_path / "page.md"
-    page.write_text("<!-- not run: why -->\n\n```sh\na\n```\n\n```sh\nb\n```\n\n```text\nc\n```\n")
-    assert list_unrun_blocks(page) == ["b\n"]
-
-
 @pytest.mark.slow
 def test_the_examples_of_docstrings_run(work_folder):
     runner = DocTestRunner(optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)

@@ -48,19 +48,6 @@ def test_pages_are_computed_from_stored_results():
         assert path.read_text(encoding="utf-8") == page, "run make small-card"
 
 
-def test_every_source_of_the_recipe_is_measured_and_in_the_card(overlap, recipe):
-    uses = {}
-    for stage in recipe.stages:
-        for spec in stage.sources:
-            use = {"stage": stage.name, "format": spec.format, "objective": stage.objective_of(spec)["name"]}
-            uses.setdefault(spec.file.as_posix(), []).append(use)
-    card = small_card.CARD.read_text(encoding="utf-8").partition("## Data")[2].partition("## Licence")[0]
-    assert uses.keys() == overlap["files"].keys(), "measure again with benchmarks/small_overlap.py"
-    for file, found in uses.items():
-        assert all(use in overlap["files"][file]["uses"] for use in found)
-        assert f"| `{file.removesuffix('.jsonl').replace('/train/', '/')}` |" in card
-
-
 def test_every_data_set_and_teacher_has_a_licence(overlap, recipe):
     sources = small_card.read_sources()
     data = {name: each for name, each in sources["data"].items() if "same_papers_as" not in each}

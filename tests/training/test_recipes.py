@@ -191,25 +191,6 @@ def test_the_page_shows_a_recipe_and_an_example_that_work(tmp_path):
     assert from_row(json.loads(blocks["json"]), query="paper", candidate="label")
 
 
-def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
-    """`sciprism prepare lexical -o OUT/lexical` is a model that the recipe of the shipped one names."""
-    path = RECIPES / "sciprism-small.toml"
-    before = read_recipe(path, sources=tmp_path)
-    assert before.stages[0].architecture.copy_from == before.stages[0].objective["teacher"] == "lexical"
-    (tmp_path / "lexical").mkdir()
-    (tmp_path / "lexical" / "config.json").write_text("{}")
-    recipe = read_recipe(path, sources=tmp_path)
-    place = str(tmp_path / "lexical")
-    first, second, third, fourth, formats, _ = recipe.stages
-    assert first.architecture.copy_from == first.objective["teacher"] == second.objective["teacher"] == place
-    assert third.objective["teacher"] == fourth.objective["teacher"] == place
-    assert recipe.model.backbone == "all-MiniLM-L6-v2"
-    own = [source.objective for source in formats.sources]
-    taught = [objective["teacher"] for objective in own if objective and objective["name"] == "vectors"]
-    assert taught == [place] * 5 and None in own
-    assert "teacher" not in formats.objective
-
-
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
     path = RECIPES / "laptop" / "indus.toml"  # its second stage copies the first one's layers
     with pytest.raises(InputError, match="shrink: its architecture cannot be built from layers of masked-lm"):

@@ -1,18 +1,15 @@
 """Records of verdicts from results made by hand, and the page that shows them."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all, require_mixed
-from evidence.claims import claims, settings
+from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all
+from evidence.claims import settings
 from evidence.page import format_page
-from evidence.records import ClaimRecord, decide_claim, read_record, write_record
+from evidence.records import decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
 from sciprism.evaluation.intervals import bootstrap_interval, estimate
@@ -22,7 +19,6 @@ from sciprism.evaluation.suites import suites
 from sciprism.reproduce.estimates import write_models
 from sciprism.reproduce.papers import GroupedSuite, Reproduction, TableModel, reproductions
 
-ROOT = Path(__file__).parent.parent.parent.parent
 OPEN = suites["open"]
 PAPER = Reproduction(
     name="small",
@@ -193,13 +189,6 @@ def test_a_training_that_is_no_test_carries_no_verdict(folder):
     assert found.findings[0].untested == "a: its training has no dev score"
 
 
-def test_a_question_of_gains_and_losses(folder):
-    both = contrast("a", "b"), contrast("b", "a", direction="below")
-    for contrasts, verdict in ((both, "held"), (both[:1] * 2, "opposite")):
-        found = decide_claim(claim(*require_mixed("some of each", *contrasts)), PAPER, SUITE, folder)
-        assert found.verdict == found.answers["some of each"] == verdict
-
-
 def test_a_record_comes_back_and_a_broken_one_is_named(folder):
     record = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
     path = write_record(folder, record)
@@ -210,30 +199,3 @@ def test_a_record_comes_back_and_a_broken_one_is_named(folder):
         path.write_text(content)
         with pytest.raises(InputError, match=message):
             read_record(folder, "X1")
-
-
-def evidence(folder):
-    """Run the script over a folder's results and return the page."""
-    script = [sys.executable, ROOT / "benchmarks" / "write_evidence.py", "--results", folder / "results"]
-    done = subprocess.run([*script, "-o", folder / "page.md"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return (folder / "page.md").read_text()
-
-
-@pytest.mark.slow
-def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
-    folder = tmp_path / "results" / "scimult"
-    base = np.linspace(0, 0.5, 50)
-    for task in reproductions["scimult"].suites["open"].groups["search"]:
-        result(folder, "v", task, base + 0.2)
-        result(folder, "m", task, base)
-    write_models(folder, {"vanilla": ["v"], "backbone": ["m"]})
-    write_runs(folder, ["vanilla"], seeds=[0])
-    stale = ClaimRecord(claim="S5", verdict="undecided", findings=())
-    write_record(folder, stale)  # its results are gone
-    shown = evidence(tmp_path)
-    records = json.loads((folder / "claims.json").read_text())
-    assert records["S1"]["verdict"] == "not tested" and "S5" not in records
-    assert {f["verdict"] for f in records["S1"]["findings"]} == {"smaller than the paper's"}
-    assert "| backbone | search (7) | +41.48 | +20.00 |" in shown
-    assert shown.count("Not tested: no results.") > len(claims) - 3
