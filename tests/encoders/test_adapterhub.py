@@ -94,9 +94,6 @@ def test_names_of_specter2s_archive(copy):
     assert all(max_difference(encoder, "adapters", format) < 1e-5 for format in CODES)
 
 
-# ---- converted once ----
-
-
 # ---- what is refused ----
 
 

@@ -4,21 +4,7 @@ import pytest
 
 from sciprism.evaluation.suites import suites
 
-PUBLISHED = (
-    "beir",
-    "beir-science",
-    "blurb",
-    "climate-ner",
-    "multi-scidocs",
-    "nasa-ir",
-    "nasa-qa",
-    "open-nlu",
-    "pmc-patients",
-    "scidocs",
-    "scimult",
-    "scirepeval",
-    "scirepeval-paper",
-)
+PUBLISHED = sorted(name for name, suite in suites.items() if suite.published)
 
 
 def columns(task):
