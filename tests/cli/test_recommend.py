@@ -137,4 +137,8 @@ def test_what_was_shown_is_not_shown_again(command) -> None:
     assert len(Path("shown.csv").read_text().splitlines()) == 5
     Path("other.csv").write_text("id,title\n1,A\n")
     status, _, err = command(*MINE, "--seen", "other.csv")
-    assert status == 2 and "other.csv does not begin as a file" in err and Path("other.csv").read_text() == "id,title\n1,A\n"
+    assert (
+        status == 2
+        and "other.csv does not begin as a file" in err
+        and Path("other.csv").read_text() == "id,title\n1,A\n"
+    )
