@@ -84,13 +84,13 @@ def read_manifest() -> Mapping[str, PublishedData]:
 
 @cache
 def _read_manifest(path: Path) -> Mapping[str, PublishedData]:
-    manifest = {}
+    manifest: dict[str, PublishedData] = {}
     for key, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
         names, base, files = table.pop("names", [key]), table.pop("base", ""), []
         for file in table.pop("files", ()):
             url = base + file["url"]
             files.append(PublishedFile(**{"name": url.rstrip("/").rpartition("/")[2], **file, "url": url}))
-        facts = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+        facts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
         manifest |= {name: PublishedData(name=name, files=tuple(files), **facts) for name in names}
     return manifest
 

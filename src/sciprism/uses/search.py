@@ -124,7 +124,7 @@ def _find_nearest_sentences(
         if not split[id]:
             return ""
         _, best = topk(query_vectors[[row]], [matrices[id]], 1, distance=distance)
-        return split[id][best[0, 0]]
+        return split[id][int(best[0, 0])]
 
     return [[find(row, paper.id) for paper in ranked] for row, ranked in enumerate(papers)]
 

@@ -397,7 +397,8 @@ class NestedSystem(DenseSystem):
         rows = super().encode(texts)[:, : self.width]
         if not self.encoder.describe().get("normalize"):
             return np.ascontiguousarray(rows)
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return scaled
 
 
 def display_name(encoder: EncoderProtocol) -> str:
