@@ -90,7 +90,9 @@ def _read_manifest(path: Path) -> Mapping[str, PublishedData]:
         for file in table.pop("files", ()):
             url = base + file["url"]
             files.append(PublishedFile(**{"name": url.rstrip("/").rpartition("/")[2], **file, "url": url}))
-        facts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+        facts: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
+        }
         manifest |= {name: PublishedData(name=name, files=tuple(files), **facts) for name in names}
     return manifest
 
