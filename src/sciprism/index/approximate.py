@@ -430,7 +430,7 @@ def build(
 
 
 def check_possible(collection: StoredCollection, recall: float) -> None:
-    """Raise InputError for less than two papers or a recall that is no share, MissingExtraError without FAISS."""
+    """Raise InputError for less than two papers or a recall that is not a share, MissingExtraError without FAISS."""
     if not 0 < recall <= 1:
         raise InputError(f"recall {recall:g} is not a share above 0 and at most 1, such as 0.95")
     import_faiss()

@@ -193,7 +193,7 @@ class Question:
         return "?" + urlencode({"q": self.q, "mode": self.mode} | self.stated | more)
 
     def build(self, k: int) -> SearchRequest:
-        """Return the request for the first k papers. Raises InputError for what is no year or no mode."""
+        """Return the request for the first k papers. Raises InputError for what is not a year or a mode."""
         facts = {"collection": self.collection, "q": [self.q], "mode": self.mode, "k": k, "why": False}
         try:
             return SearchRequest.model_validate(facts | self.stated)

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.datasets.inputs import RerankInput
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.protocols import EncoderProtocol
@@ -397,8 +397,7 @@ class NestedSystem(DenseSystem):
         rows = super().encode(texts)[:, : self.width]
         if not self.encoder.describe().get("normalize"):
             return np.ascontiguousarray(rows)
-        scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return scaled
+        return normalize_rows(rows)
 
 
 def display_name(encoder: EncoderProtocol) -> str:
