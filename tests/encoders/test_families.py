@@ -9,7 +9,7 @@ import torch
 from build_methods import build_encoder, pack_texts
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
-from sciprism.encoders.checkpoints.families import families
+from sciprism.encoders.checkpoints.families.family import families
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError

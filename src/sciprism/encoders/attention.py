@@ -50,14 +50,8 @@ def attend_packed(
         q = q.view(count, nq, *q.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
         k, v = (x.view(count, nk, *x.shape[1:]).transpose(1, 2) for x in (k, v))
         part = None if bias is None else bias[None, :, :nq, :nk].to(q.dtype)
-        if window and nq > window + 1:
-            out = attend_window(q, k, v, dropout, window)
-        elif causal and dropout:
-            out = attend_dense(q, k, v, dropout, torch.ones(nq, nk, dtype=torch.bool, device=q.device).tril())
-        elif causal:
-            out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:
-            out = attend_dense(q, k, v, dropout, part)
+        near = bool(window) and nq > window + 1
+        out = attend_window(q, k, v, dropout, window) if near else attend_dense(q, k, v, dropout, part, causal=causal)
         parts.append(out.transpose(1, 2).flatten(0, 1))
     return torch.cat(parts)
 
@@ -72,29 +66,31 @@ def attend_window(q: Tensor, k: Tensor, v: Tensor, dropout: float, window: int) 
     rest = blocks * size - length
     q = F.pad(q, (0, 0, 0, rest)).view(*q.shape[:2], blocks, size, -1)
     k, v = (F.pad(x, (0, 0, window, window + rest)).unfold(2, 2 * size, size).transpose(-1, -2) for x in (k, v))
-    place = torch.arange(2 * size, device=q.device) - window  # of a key, from its block's first query on
-    near = (place[None] - torch.arange(size, device=q.device)[:, None]).abs() <= window
-    key = place + size * torch.arange(blocks, device=q.device)[:, None]
-    mask = near & ((key >= 0) & (key < length))[:, None]  # (blocks, size, 2 size)
-    mask[-1, size - rest :, 0] = True  # queries of no token attend to something, so that they are numbers
-    return attend_dense(q, k, v, dropout, mask).flatten(2, 3)[:, :, :length]
+    return attend_dense(q, k, v, dropout, _window_mask(length, window, q.device)).flatten(2, 3)[:, :, :length]
 
 
-def rotate(x: Tensor, positions: Tensor, theta: float) -> Tensor:
-    """Return queries or keys, (T, H, D), rotated by their positions, (T,) (RoPE, Su et al. 2021).
+@lru_cache(maxsize=16)
+def _window_mask(length: int, window: int, device: torch.device) -> Tensor:
+    """Return which keys around a block its queries attend to, (blocks, 2 window, 4 window), cached as `_bounds` are."""
+    size = 2 * window
+    blocks = -(-length // size)
+    with torch.inference_mode(False):
+        place = torch.arange(2 * size, device=device) - window  # of a key, from its block's first query on
+        near = (place[None] - torch.arange(size, device=device)[:, None]).abs() <= window
+        key = place + size * torch.arange(blocks, device=device)[:, None]
+        mask = near & ((key >= 0) & (key < length))[:, None]
+        mask[-1, length - blocks * size + size :, 0] = True  # queries of no token attend to something: numbers, not nan
+    return mask
+
+
+def rotate(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+    """Return queries or keys, (T, H, D), rotated by `PackedBatch.angles` (RoPE, Su et al. 2021).
 
     Dimension i and i + D/2 are one pair, turned by position / theta^(2i / D).
     """
-    cosine, sine = _angles(positions, x.shape[-1] // 2, theta)
+    cosine, sine = angles
     first, second = x.float().chunk(2, dim=-1)
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1).to(x.dtype)
-
-
-def _angles(positions: Tensor, pairs: int, theta: float) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine of each position's angles, (T, 1, pairs)."""
-    rates = theta ** (-torch.arange(pairs, device=positions.device).float() / pairs)
-    angles = (positions[:, None] * rates)[:, None]
-    return angles.cos(), angles.sin()
 
 
 def attend_padded(
@@ -119,14 +115,18 @@ def attend_padded(
     return gather_rows(out.transpose(1, 2).flatten(0, 1), query_rows)
 
 
-def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor | None = None) -> Tensor:
+def attend_dense(
+    q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor | None = None, *, causal: bool = False
+) -> Tensor:
     """Return the attention over (..., L, D); on a CPU with this module's dropout: torch's cannot be seeded there.
 
     mask: which keys each query attends to, of a shape that broadcasts to (..., L, L), None for all; or numbers that are
-    added to the scores, in the precision of q.
+    added to the scores, in the precision of q. causal, in place of a mask: those up to itself.
     """
     if dropout == 0.0 or q.is_cuda:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+    if causal:
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2)  # queries are scaled: scores are more numbers
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask

@@ -22,7 +22,7 @@ from sciprism.checksums import write_checksums
 from sciprism.encoders import settings as precisions
 from sciprism.encoders import streaming
 from sciprism.encoders.checkpoints import folder as folders
-from sciprism.encoders.checkpoints.families import families, find_family
+from sciprism.encoders.checkpoints.families.family import families, find_family
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.layers import WeightsSnapshot
 from sciprism.encoders.methods.registry import Method, build_method

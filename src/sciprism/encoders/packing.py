@@ -67,6 +67,19 @@ class PackedBatch:
         return torch.arange(len(self.ids), device=self.ids.device) - starts
 
     @cached_property
+    def _angles(self) -> dict[tuple[int, float], tuple[Tensor, Tensor]]:
+        return {}
+
+    def angles(self, pairs: int, theta: float) -> tuple[Tensor, Tensor]:
+        """Return cosine and sine of each position times theta^(-i / pairs), (T, 1, pairs), once for all layers."""
+        if (pairs, theta) not in self._angles:
+            with torch.inference_mode(False):
+                rates = theta ** (-torch.arange(pairs, device=self.ids.device).float() / pairs)
+                angles = (self.positions[:, None] * rates)[:, None]
+                self._angles[pairs, theta] = angles.cos(), angles.sin()
+        return self._angles[pairs, theta]
+
+    @cached_property
     def by_route(self) -> tuple[tuple[str, slice, PackedBatch], ...]:
         """Return for each route its name, the slice of its tokens, and a batch of its texts."""
         parts = []

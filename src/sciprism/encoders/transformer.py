@@ -240,9 +240,10 @@ class SelfAttention(PackableModule[PackedLinear]):
         if self.query_norm is not None and self.key_norm is not None:
             query, key = self.query_norm(query), self.key_norm(key)
         if self.theta and batch is not None:
-            query, key = (rotate(t, batch.positions, self.theta) for t in (query, key))
-        if shared := self.heads // key.shape[1] - 1:
-            key, value = (t.repeat_interleave(shared + 1, dim=1) for t in (key, value))
+            angles = batch.angles(self.head_width // 2, self.theta)
+            query, key = rotate(query, angles), rotate(key, angles)
+        if (sharing := self.heads // key.shape[1]) > 1:
+            key, value = (t.repeat_interleave(sharing, dim=1) for t in (key, value))
         return query, key, value
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

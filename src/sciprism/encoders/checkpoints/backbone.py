@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.families import ACTIVATIONS, families, find_family, join_weights
+from sciprism.encoders.checkpoints.families.family import ACTIVATIONS, families, find_family, join_weights
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -30,7 +30,6 @@ OTHER_WEIGHTS |= {".tflite": "TensorFlow Lite", **dict.fromkeys((".bin", ".pt", 
 """Suffix of files with weights -> whose."""
 MAX_LISTED = 8
 WORDS = "embeddings.word.weight"
-FEWEST = 4  # weights of a layer, at least
 LEXICAL = "sciprism_lexical"
 
 
@@ -91,13 +90,13 @@ def load_transformer(
     _check_layers(where, config, weights)
     model = build_on_meta(config, method)
     prefix = prefixes[0]
-    tensors = {name.removeprefix(prefix) if name.startswith(prefix) else f"/{name}": t for name, t in tensors.items()}
-    published = family.names(config) | dict(method_names or {})
+    further = {ours: prefix + theirs for ours, theirs in (method_names or {}).items()}
+    published = family.names(config, prefix) | further
     join_weights(tensors, published)
     load_tensors(where, model, tensors, published)
-    unknown = [name for name in tensors if name.startswith(family.inside) and not name.endswith("position_ids")]
-    _refuse_unknown(where, unknown)
-    return model, tuple(sorted(name[1:] if name[0] == "/" else prefix + name for name in tensors))
+    inside = tuple(prefix + begin for begin in family.inside)
+    _refuse_unknown(where, [n for n in tensors if n.startswith(inside) and not n.endswith("position_ids")])
+    return model, tuple(sorted(tensors))
 
 
 def read_filled(folder: Path, method: Method) -> Transformer:
@@ -148,7 +147,7 @@ def load_tensors(where: Path, model: Transformer, tensors: dict[str, Tensor], na
 
 def _check_layers(where: Path, config: TransformerConfig, weights: Mapping[str, Tensor]) -> None:
     """Raise InputError where the weights are too few for the layers, before so many are built."""
-    if config.layers * FEWEST > len(weights):
+    if families[find_family(config)].count_weights(config) > len(weights):
         raise InputError(f"{where}: config.json states {config.layers} layers, the weights are {len(weights)} tensors")
 
 

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from sciprism.arrays import Floats
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
 from sciprism.encoders.checkpoints import backbone, released_models, sentence_transformers
-from sciprism.encoders.checkpoints.families import publish_weights
+from sciprism.encoders.checkpoints.families.family import publish_weights
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer

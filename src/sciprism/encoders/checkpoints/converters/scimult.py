@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import build_on_meta, load_tensors, published_names, read_config
-from sciprism.encoders.checkpoints.families import families
+from sciprism.encoders.checkpoints.families.family import families
 from sciprism.encoders.checkpoints.folder import convert_once, write_folder
 from sciprism.encoders.checkpoints.released_models import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file

@@ -28,14 +28,9 @@ def read(settings: Settings) -> dict[str, Any]:
         raise InputError("relative positions and decoders are not supported; relative positions only of mpnet")
     kind = settings["model_type"]
     padding = settings.get("pad_token_id", 0 if kind == "bert" else 1) or 0
+    first = 0 if kind == "bert" else padding + 1  # all but BERT leave the rows up to the padding id unused
     fields = {name: settings[key] for name, key in KEYS.items() if key in settings and name != "relative_buckets"}
-    return fields | {
-        "activation": settings.get("hidden_act", "gelu"),
-        "padding_id": padding,
-        "first_position": 0
-        if kind == "bert"
-        else padding + 1,  # all but BERT leave the rows up to the padding id unused
-    }
+    return fields | {"activation": settings.get("hidden_act", "gelu"), "padding_id": padding, "first_position": first}
 
 
 def read_mpnet(settings: Settings) -> dict[str, Any]:

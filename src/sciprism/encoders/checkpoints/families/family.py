@@ -56,8 +56,8 @@ class Family:
     write: Callable[[TransformerConfig], dict[str, Any]]
     shape: Mapping[str, str] = field(default_factory=lambda: SHAPE)
 
-    def names(self, config: TransformerConfig) -> dict[str, str]:
-        """Return the published name of every weight of a plain backbone, by our name."""
+    def names(self, config: TransformerConfig, prefix: str = "") -> dict[str, str]:
+        """Return the published name of every weight of a plain backbone, by our name. prefix: of published names."""
         layers = range(config.layers)
         modules = {ours.format(n=config.layers - 1): theirs for ours, theirs in self.tables.items()}
         modules |= {ours.format(n=n): theirs.format(n=n) for n in layers for ours, theirs in self.layer.items()}
@@ -69,8 +69,13 @@ class Family:
             is_norm, style = "norm" in ours.rpartition(".")[2], config.style
             has_bias = style.norm_bias and not style.rms if is_norm else style.bias and ours.startswith("blocks.")
             for kind in ("weight", "bias") if has_bias else ("weight",):
-                names[f"{ours}.{kind}"] = " + ".join(_add_kind(part, kind) for part in theirs.split(" + "))
+                names[f"{ours}.{kind}"] = " + ".join(_add_kind(prefix + part, kind) for part in theirs.split(" + "))
         return names
+
+    def count_weights(self, config: TransformerConfig) -> int:
+        """Return the number of weights that the layers have at least, published or under our names."""
+        published = {part.partition(" # ")[0] for theirs in self.layer.values() for part in theirs.split(" + ")}
+        return config.layers * min(len(published), len(self.layer)) - (not config.style.first_norm)
 
 
 families: Registry[Family] = Registry("model type")

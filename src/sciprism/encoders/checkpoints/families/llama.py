@@ -92,6 +92,5 @@ families.register("qwen3")(
         architecture="Qwen3Model",
         layer={**EUROBERT.layer, **HEAD_NORMS},
         read=read("qwen3", causal=True),
-        write=write,
     )
 )
