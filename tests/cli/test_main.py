@@ -29,6 +29,18 @@ def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
     assert not DEVICE.get(), "for this command alone"
 
 
+def test_the_first_numbers_of_vectors_alone_are_kept_and_searched(monkeypatch, capsys, tmp_path, tiny_model):
+    (tmp_path / "papers.csv").write_text("id,title\n1,Dark matter\n2,How cells divide\n")
+    embed = ["embed", str(tmp_path / "papers.csv"), "-o", str(tmp_path / "c")]
+    first = ["--model", str(tiny_model), "--pooling", "mean", "--dimensions", "16"]
+    assert run(monkeypatch, capsys, *embed, *first)[0] == 0
+    assert '"dim":16' in (tmp_path / "c" / "manifest.json").read_text().replace(" ", "")
+    assert "2 unchanged" in run(monkeypatch, capsys, *embed)[1], "the collection knows its dimensions"
+    assert "Dark matter" in run(monkeypatch, capsys, "search", str(tmp_path / "c"), "-q", "dark matter")[1]
+    status, _, errors = run(monkeypatch, capsys, *embed, *first[:-1], "8")
+    assert status == 2 and ", truncate_dim 16" in errors and ", truncate_dim 8" in errors
+
+
 @pytest.mark.parametrize(
     ("words", "option"),
     [

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from build_methods import build_encoder, pack_texts
+from build_runs import by_two_and_by_one
+from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.checkpoints.families.family import families
@@ -120,3 +122,11 @@ def test_each_method_is_trained_saved_and_loaded_or_refused(family, name, publis
     assert again.fingerprint == encoder.fingerprint
     for format in encoder.formats:
         assert np.array_equal(again.encode(TEXTS, format=format), encoder.encode(TEXTS, format=format))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "name"), [("modernbert", "feedforward-experts"), ("qwen3", "adapters")])
+def test_two_processes_train_as_one(family, name, published, tmp_path):
+    path = write_recipe(tmp_path, published(family)[1], steps=4, every=100, dropout=0.0)
+    two, one = by_two_and_by_one(path, [f"stages.0.method={name}", "defaults.steps=4"], tmp_path)
+    assert len(two) == len(one) == 4 and np.abs(np.array(two) - np.array(one)).max() < 1e-5

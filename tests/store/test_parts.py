@@ -128,7 +128,7 @@ OTHER, FLOAT16 = FakeEncoder("other", "zzz"), replace(LAYOUT, dtype="float16")
         (True, {"part": "1/3"}, "was begun with part 2, not 1; repeat its first command"),
         (True, {"part": "2/4"}, "parts '3', not '4'"),
         (True, {"missing_abstract": "skip"}, "missing_abstract 'title', not 'skip'"),
-        (True, {"encoder": OTHER}, r"holds vectors of fake \(fingerprint f0\), not of other"),
+        (True, {"encoder": OTHER}, "holds vectors of fake, fingerprint f0; not of other"),
         (True, {"layout": FLOAT16}, "made with dtype int8, not float16"),
         (False, None, r"part 2/3 is missing: embed it with --part"),
         (False, {"encoder": OTHER}, "parts/1 has the model f0, .*parts/2 zzz; delete one"),

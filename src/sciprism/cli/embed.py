@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts, split_names
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
@@ -185,6 +185,7 @@ class WantedModel:
     ] = "auto"
     formats: Annotated[str | None, "Formats such as proximity,search; or all."] = None
     dtype: Annotated[str, "Store float32, float16 or int8."] = ""
+    dimensions: Annotated[int, "Numbers of a vector that are kept, for models trained so; 0: the model's."] = 0
 
     def load(self, output: Path) -> Encoder:
         """Load the named model, else the one of the collection, else the default."""
@@ -199,19 +200,19 @@ class WantedModel:
     def _load(self, output: Path, stored: EncoderRecord | None) -> Encoder:
         from sciprism.encoders.encoder import Encoder
 
-        model, pooling, precision, max_length = self.model, self.pooling, self.precision, None
+        model, precision = self.model, self.precision
+        options: dict[str, Any] = {"pooling": self.pooling or None, "truncate_dim": self.dimensions or None}
         if stored:
             used = str(stored.options.get("precision", "float32"))
             if precision not in ("auto", used):
                 raise InputError(f"{output} was made in {used}, not {precision}; remove --precision to continue it")
             precision = used
             if not model:
-                model, pooling = stored.name, pooling or str(stored.options.get("pooling", ""))
-                max_length = cast("int | None", stored.options.get("max_length"))
+                model, options = stored.name, stored.options | {key: value for key, value in options.items() if value}
         if model and Path(model).expanduser().is_dir():
             # the manifest has the name: a search may start elsewhere
             model = str(Path(model).expanduser().resolve())
-        return Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
+        return Encoder.load(model or None, **options | {"precision": precision})
 
     def choose_layout(self, encoder: Encoder) -> CollectionLayout:
         """Return the formats and the precision of what is stored."""

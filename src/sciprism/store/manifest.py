@@ -66,9 +66,12 @@ class EncoderRecord(StoredRecord):
     def check(self, encoder: Encoder, place: object) -> None:
         """Raise InputError for an encoder whose vectors do not compare with those stored at a place."""
         if encoder.fingerprint != self.fingerprint:
+            made, asked = (
+                ", ".join([each.name, f"fingerprint {each.fingerprint}", *(f"{k} {v}" for k, v in each.options.items())])
+                for each in (self, encoder)
+            )
             raise InputError(
-                f"{place} holds vectors of {self.name} (fingerprint {self.fingerprint}), not of "
-                f"{encoder.name} (fingerprint {encoder.fingerprint}); use {self.name}, or embed the papers "
+                f"{place} holds vectors of {made}; not of {asked}; use {self.name}, or embed the papers "
                 "again with the other encoder into a new folder"
             )
 

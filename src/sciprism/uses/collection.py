@@ -46,7 +46,7 @@ def load_recorded_encoder(made_by: EncoderRecord, place: object, model: str = ""
     """Load the encoder that made the vectors stored at a place, with its options, as `load_encoder`."""
     from sciprism.encoders.encoder import Encoder
 
-    names = ("pooling", "max_length", "precision")
+    names = ("pooling", "max_length", "truncate_dim", "precision")
     options: dict[str, Any] = {name: made_by.options[name] for name in names if name in made_by.options}
     try:
         encoder = Encoder.load(model or made_by.name, **options)
