@@ -67,7 +67,9 @@ class EncoderRecord(StoredRecord):
         """Raise InputError for an encoder whose vectors do not compare with those stored at a place."""
         if encoder.fingerprint != self.fingerprint:
             made, asked = (
-                ", ".join([each.name, f"fingerprint {each.fingerprint}", *(f"{k} {v}" for k, v in each.options.items())])
+                ", ".join(
+                    [each.name, f"fingerprint {each.fingerprint}", *(f"{k} {v}" for k, v in each.options.items())]
+                )
                 for each in (self, encoder)
             )
             raise InputError(
