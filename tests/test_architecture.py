@@ -60,7 +60,7 @@ CODE_LINES = {
     "cli": 3_657,
     "datasets": 3_965,
     "training": 3_181,
-    "store": 1_834,
+    "store": 1_836,
     "service": 2_355,
     "index": 1_195,
     "databases": 487,
