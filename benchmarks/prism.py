@@ -19,7 +19,7 @@ from scirepeval import HEADS
 from study import Arm, Study, main
 
 PAPER = reproductions["prism"]
-RIVALS = ("single", "control-codes", "adapters", "pals", "prefix", "attention-experts", "facets")
+RIVALS = ("single", "control-codes", "adapters", "lora", "pals", "prefix", "attention-experts", "facets")
 FUSION = "adapter-fusion"
 GROWN = ("single", "adapters")
 STEPS = (75, 150, 300, 600, 1200)

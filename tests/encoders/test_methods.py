@@ -21,7 +21,7 @@ from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9, "a black hole in our galaxy", "light"] * 3
-STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts", "linear-adapter", "prism"}
+STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts", "linear-adapter", "lora", "prism"}
 
 
 @pytest.fixture(params=sorted(methods))

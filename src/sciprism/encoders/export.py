@@ -22,7 +22,7 @@ from sciprism.encoders.methods.registry import PLAIN
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
 from sciprism.encoders.settings import PRECISIONS
-from sciprism.encoders.transformer import Routed, Transformer
+from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.papers.records import Paper
@@ -32,25 +32,23 @@ ExportKind = Literal["plain", "module", "compact"]
 MODULE = "sciprism.encoders.export.SciprismModule"
 """Class in `modules.json`, which sentence-transformers loads only with `trust_remote_code=True`."""
 CONFIG = "sciprism_module.json"
-ROUTABLE_SLOTS = ("attention", "feed_forward", "feed_forward_norm")  # a module of BERT, or one per route
 
 
 def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None, compact: bool = False) -> ExportKind:
     """Write a folder that gives the encoder's vectors in sentence-transformers; return its kind.
 
     "plain" opens in transformers too, without sciprism: for formats with one route through a plain BERT, such
-    as those of `single`, or one format of the expert methods. "module" needs sciprism installed; it holds the
-    whole model, and all its calls give `format`; without one, `encode` gives proximity, `encode_query` and
-    `encode_document` search. "compact" has int8 weights and opens only
-    in sciprism. `Encoder.load` opens all kinds. InputError for a format that the model lacks and for a folder
-    that is not empty.
+    as those of `single`, or one format of the expert methods or of `lora`. "module" needs sciprism installed; it
+    holds the whole model, and all its calls give `format`; without one, `encode` gives proximity, `encode_query` and
+    `encode_document` search. "compact" has int8 weights and opens only in sciprism. `Encoder.load` opens all kinds.
+    InputError for a format that the model lacks and for a folder that is not empty.
     """
     folder = Path(folder)
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty; name a new folder")
     formats = encoder.formats if format is None else (format,)
     routes = {encoder.route(served, role) for served in formats for role in ROLES}
-    plain = to_plain_transformer(encoder.model, routes.pop()) if len(routes) == 1 else None
+    plain = to_plain_transformer(encoder, routes.pop()) if len(routes) == 1 else None
     written = encoder
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
@@ -82,8 +80,9 @@ def default_format(encoder: Encoder) -> Format:
     return "proximity" if "proximity" in encoder.formats else encoder.formats[0]
 
 
-def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
+def to_plain_transformer(encoder: Encoder, route: str) -> Transformer | None:
     """Return a plain BERT with the vectors of one route; None where the method has other modules than BERT's."""
+    model = encoder.model
     slots = [(block.adapter, block.side, block.facets) for block in model.blocks]
     if any(
         slot is not None
@@ -91,11 +90,7 @@ def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
     ):
         return None
     plain = deepcopy(model)
-    for block in plain.blocks:
-        for name in ROUTABLE_SLOTS:
-            module = getattr(block, name)
-            if isinstance(module, Routed):
-                setattr(block, name, module.experts[route])
+    encoder.method.merge(plain, route)
     return plain
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.arrays import mkl_is_faster
+from sciprism.encoders.packing import PackedBatch
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x,
@@ -170,21 +171,37 @@ def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
 
 
 class Linear(PackableModule[PackedLinear], nn.Linear):
-    """A trainable activation(x W^T + b), packed for inference after `prepare`."""
+    """A trainable activation(x W^T + b), packed for inference after `prepare`.
+
+    update: a slot, of what is added before the activation.
+    """
 
     def __init__(self, inputs: int, outputs: int, activation: str = "none", *, bias: bool = True) -> None:
         super().__init__(inputs, outputs, bias)
         self.activation = activation
+        self.update: nn.Module | None = None
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Use packed weights from now on, of the update too."""
+        super().prepare(dtype)
+        if self.update is not None:
+            prepare_modules(self.update, dtype)
 
     def pack(self, dtype: torch.dtype, *_: nn.Module) -> PackedLinear:
-        """Return the layer of the present weights."""
-        return PackedLinear(self.weight, self.bias, self.activation, dtype)
+        """Return the layer of the present weights; without its activation where an update comes before that."""
+        return PackedLinear(self.weight, self.bias, self.activation if self.update is None else "none", dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, batch: PackedBatch | None = None) -> Tensor:
         """Map (..., in) to (..., out)."""
-        if (packed := self.packed()) is not None:
+        packed = self.packed()
+        if packed is not None and self.update is None:
             return packed(x)
-        return ACTIVATIONS[self.activation](super().forward(x))
+        product = super().forward(x) if packed is None else packed(x)
+        return ACTIVATIONS[self.activation](self.add_update(product, x, batch))
+
+    def add_update(self, product: Tensor, x: Tensor, batch: PackedBatch | None) -> Tensor:
+        """Return the product of x with the update that x has on the routes of a batch."""
+        return product if self.update is None else product + self.update(x, batch)
 
 
 T = TypeVar("T", bound=nn.Linear | nn.Embedding)

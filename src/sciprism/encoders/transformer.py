@@ -13,6 +13,7 @@ the configuration declares. Its slots:
     beside        tokens that attend to the text      prism
     lexical       features of a text's words          ours
     relative      bias of scores by distance          MPNet
+    update        on a linear map's product           LoRA
 
 Slots hold modules called as `module(x, batch)` that return the shape of x; empty slots are None. The slots
 `context`, `beside`, `lexical` and `relative` belong to the transformer, `front` to the embeddings. `context` serves all
@@ -203,6 +204,12 @@ class SelfAttention(PackableModule[PackedLinear]):
         self.query_norm = RootNorm(self.head_width, norm_eps) if style.head_norm else None
         self.key_norm = RootNorm(self.head_width, norm_eps) if style.head_norm else None
 
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Use packed weights from now on, of query, key and value as one product."""
+        super().prepare(dtype)
+        for child in self.children():
+            prepare_modules(child, dtype)
+
     def pack(self, dtype: torch.dtype, *_: nn.Module) -> PackedLinear:
         """Return query, key and value as one product."""
         maps = (self.query, self.key, self.value)
@@ -236,7 +243,7 @@ class SelfAttention(PackableModule[PackedLinear]):
 
     def project_heads(self, x: Tensor, batch: PackedBatch | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, (T, heads, width) each, rotated by the positions in a batch."""
-        query, key, value = (t.view(len(t), -1, self.head_width) for t in self.project(x))
+        query, key, value = (t.view(len(t), -1, self.head_width) for t in self.project(x, batch))
         if self.query_norm is not None and self.key_norm is not None:
             query, key = self.query_norm(query), self.key_norm(key)
         if self.theta and batch is not None:
@@ -246,13 +253,14 @@ class SelfAttention(PackableModule[PackedLinear]):
             key, value = (t.repeat_interleave(sharing, dim=1) for t in (key, value))
         return query, key, value
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, batch: PackedBatch | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values; in BERT's style each is of the shape of x."""
-        if (packed := self.packed()) is not None:
-            maps = (self.query, self.key, self.value)
-            query, key, value = torch.split(packed(x), [each.out_features for each in maps], dim=-1)
-            return query, key, value
-        return self.query(x), self.key(x), self.value(x)
+        if (packed := self.packed()) is None:
+            return self.query(x, batch), self.key(x, batch), self.value(x, batch)
+        maps = (self.query, self.key, self.value)
+        products = torch.split(packed(x), [each.out_features for each in maps], dim=-1)
+        query, key, value = (each.add_update(product, x, batch) for each, product in zip(maps, products, strict=True))
+        return query, key, value
 
 
 class Attention(SelfAttention):
@@ -273,16 +281,11 @@ class Attention(SelfAttention):
         )
         self.output = Linear(self.heads * self.head_width, config.hidden, bias=style.bias)
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Use packed weights from now on, of query, key and value as one product, and of the output map."""
-        super().prepare(dtype)
-        self.output.prepare(dtype)
-
     def forward(
         self, x: Tensor, batch: PackedBatch, context: Context | None = None, hook: KeyHook | None = None
     ) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
-        return self.output(super().forward(x, batch, context, hook))  # type: ignore[no-any-return]
+        return self.output(super().forward(x, batch, context, hook), batch)  # type: ignore[no-any-return]
 
 
 class Norm(PackableModule["tuple[Tensor, Tensor | None]"], nn.LayerNorm):
@@ -330,13 +333,13 @@ class FeedForward(nn.Module):
         self.expand = Linear(config.hidden, config.intermediate * (1 + self.gated), inside, bias=bias)
         self.contract = Linear(config.intermediate, config.hidden, bias=bias)
 
-    def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:  # noqa: ARG002 - the slot's signature
+    def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map each token independently."""
-        inner = self.expand(x)
+        inner = self.expand(x, batch)
         if self.gated:
             first, gate = inner.chunk(2, dim=-1)
             inner = ACTIVATIONS[self.activation](first) * gate
-        return self.contract(inner)  # type: ignore[no-any-return]
+        return self.contract(inner, batch)  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -479,7 +482,7 @@ class Transformer(nn.Module):
             raise InputError("this method has no single set of queries, keys and values per layer")
         assert isinstance(block, Block)
         x = block.enter(block.attention_norm, self._layer_input(batch, layer), batch)
-        return block.attention.project(x)
+        return block.attention.project(x, batch)
 
     def _layer_input(self, batch: PackedBatch, layer: int, hook: LayerHook | None = None) -> Tensor:
         """Return the input of a layer, counted from 1, without a context."""

@@ -7,6 +7,7 @@ from sciprism.encoders.methods import (  # noqa: F401 - registered by their impo
     facets,
     instruction,
     linear_adapter,
+    lora,
     pals,
     prefix,
     prism,

@@ -40,6 +40,12 @@ class Experts(Method):
                 dense = getattr(block, sublayer)
                 setattr(block, sublayer, Routed({name: deepcopy(dense) for name in names}))
 
+    def merge(self, model: Transformer, route: str) -> None:
+        """Put the sub-layers of one expert into their slots."""
+        for block in model.blocks[self.options.every - 1 :: self.options.every]:
+            for sublayer in self.sublayers:
+                setattr(block, sublayer, getattr(block, sublayer).experts[route])
+
     def route(self, format: Format, role: Role) -> str:
         """Return the expert's name."""
         return expert_format(format)

@@ -60,6 +60,9 @@ class Method:
     def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Set the weights that a new model derives from its backbone's."""
 
+    def merge(self, model: Transformer, route: str) -> None:
+        """Leave of the method's modules those of one route, as the backbone's own, where that keeps its vectors."""
+
     def remember_texts(self) -> None:
         """Read each text once from now on, where all that depends on it is frozen, as a training repeats texts."""
 
