@@ -56,7 +56,7 @@ CODE_LINES = {
     "papers": 5_401,
     "evaluation": 5_277,
     "prepare": 4_382,
-    "encoders": 5_403,
+    "encoders": 5_472,
     "cli": 3_657,
     "datasets": 3_965,
     "training": 3_181,
