@@ -156,7 +156,7 @@ def test_files_of_a_match_lead_to_nothing_else(client, place, part):
 
 def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatch):
     """A pipe that nobody writes stands for a file whose reading never ends."""
-    monkeypatch.setattr(reading, "SILENCE", 4.0)
+    monkeypatch.setattr(reading, "LATEST", 4.0)
     workspace, background = client.app.state.service.workspace, client.app.state.service.background
     silent = [workspace.create("ada", "upload", "silent", {"papers.bib": b"x"}) for _ in range(2)]
     for item in silent:
@@ -165,7 +165,8 @@ def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatc
         background.start(item)
     assert wait_for_upload(client, upload(client, BIB, who=BOB), BOB)["state"] == "ready"
     assert client.get(f"/workspace/collections/{silent[0].id}", headers=ADA).json()["state"] == "embedding"
-    assert "nothing could be read for 4 s" in wait_for_upload(client, silent[0].id, ADA)["error"]
+    assert "ended after 4 s" in wait_for_upload(client, silent[0].id, ADA)["error"]
+    monkeypatch.setattr(reading, "LATEST", 60.0)
     while not active_children():
         time.sleep(0.01)
     os.kill(active_children()[0].pid, signal.SIGKILL)

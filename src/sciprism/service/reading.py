@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,11 +24,10 @@ from sciprism.papers.input_file import SealedFile
 PROCESSES = get_context("spawn")  # a fork would copy the locks of threads
 MEMORY, SECONDS = 2 << 30, 600  # bytes, and seconds of computing
 BOUNDS = {"RLIMIT_DATA": MEMORY, "RLIMIT_CPU": SECONDS, "RLIMIT_NOFILE": 256, "RLIMIT_CORE": 0}
-LIMITED = f"beyond {MEMORY >> 30} GB of memory or {SECONDS // 60} minutes of computing; divide the file"
 LONGEST = "line=4194304,record=4194304,field=4194304"  # what is longer is no paper, and would cost each page its time
-TAKEN = 1 << 28  # bytes of the records of one reading
-SILENCE = 120.0  # seconds without a record after which reading is ended
-POLL, PART = 0.2, 256  # seconds between two looks, records that are sent together
+MOST = 1 << 28  # bytes of the records of one reading
+LATEST = 600.0  # seconds after which reading is ended
+POLL = 0.2  # seconds between two looks
 Read = Callable[..., Iterator[Any]]
 
 
@@ -45,33 +43,30 @@ def read_apart(
     process = PROCESSES.Process(target=_send_records, args=(theirs, read, [*files], options), daemon=True)
     process.start()
     theirs.close()
-    records, taken, latest = list[Any](), 0, time.monotonic()
+    end = time.monotonic() + LATEST
     try:
-        while taken < TAKEN:
-            while not ours.poll(POLL):
-                check()
-                if time.monotonic() - latest > SILENCE:
-                    raise InputError(f"nothing could be read for {SILENCE:.0f} s, so it was ended; divide the file")
-            data, latest = ours.recv_bytes(), time.monotonic()
-            message, taken = loads(data), taken + len(data)
-            if isinstance(message, Exception):
-                raise message
-            if isinstance(message, ReadReport) and records:
-                return records, message
-            if isinstance(message, ReadReport):
-                raise InputError("; ".join(["the file holds nothing that can be used", *map(str, message.skipped[:1])]))
-            records += message
-        raise InputError(f"it holds more than {TAKEN >> 20} MB of text; divide the file")
-    except (EOFError, ConnectionError):
-        raise InputError(f"reading broke off, as it does {LIMITED}") from None
+        while not ours.poll(POLL):
+            check()
+            if time.monotonic() > end:
+                raise InputError(f"reading was ended after {LATEST:.0f} s; divide the file")
+        found = loads(ours.recv_bytes(MOST))
+    except (EOFError, OSError):  # no answer, or one beyond MOST
+        limits = f"{MOST >> 20} MB of text, {MEMORY >> 30} GB of memory or {SECONDS // 60} minutes of computing"
+        raise InputError(f"reading broke off, as it does beyond {limits}; divide the file") from None
     finally:
         process.kill()
         process.join()
         ours.close()
+    if isinstance(found, Exception):
+        raise found
+    records, report = found
+    if not records:
+        raise InputError("; ".join(["the file holds nothing that can be used", *map(str, report.skipped[:1])]))
+    return records, report
 
 
 def _send_records(connection: Connection, read: Read, files: list[Path], options: dict[str, Any]) -> None:
-    """Send the records in parts, then the report, or why they cannot be read. Called in the process."""
+    """Send the records and the report, or why they cannot be read. Called in the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service decides what a stop ends
     os.environ.setdefault(VARIABLE, LONGEST)
     with suppress(ImportError, OSError, ValueError):  # not of this system, or beyond its own limits
@@ -80,11 +75,10 @@ def _send_records(connection: Connection, read: Read, files: list[Path], options
         os.nice(10)
         for name, most in BOUNDS.items():
             resource.setrlimit(getattr(resource, name), (most, most))
-    end: object = ReadReport()
+    report = ReadReport()
     try:
-        records = read([*map(SealedFile, files)], report=end, **options)
-        for part in iter(lambda: [*islice(records, PART)], []):
-            connection.send(part)
+        connection.send(([*read([*map(SealedFile, files)], report=report, **options)], report))
+    except MemoryError:
+        connection.close()
     except Exception as error:  # noqa: BLE001 (the service tells its owner)
-        end = InputError(f"reading ended {LIMITED}") if isinstance(error, MemoryError) else error
-    connection.send(end)
+        connection.send(error)
