@@ -1,14 +1,12 @@
-"""A service in process, and the answer of its guard alone."""
+"""A service in process."""
 
 import time
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from sciprism.service.app import build_app
-from sciprism.service.responses import Refusal, error_response
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServedCollections, ServiceState
 
@@ -34,7 +32,3 @@ def wait_for_upload(client: TestClient, id: str, headers: dict[str, str] | None 
             return upload
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-def answer_json(request, refusal: Refusal) -> Response:
-    return error_response(refusal.status, refusal.message)

@@ -54,7 +54,7 @@ def serve(*options: str | Path, log: Path) -> Iterator[tuple[str, subprocess.Pop
             yield address, process
         finally:
             process.terminate()
-            assert process.wait(60) in (0, -signal.SIGKILL)
+            assert process.wait(60) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
 def find_block(name: str) -> str:

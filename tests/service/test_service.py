@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import json
 import os
 import re
 import shutil
@@ -11,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,15 +18,16 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")  # of the test client
 
+from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from build_service import TOKEN, answer_json, start, wait_for_upload, wait_until_ready
+from build_service import TOKEN, start, wait_for_upload, wait_until_ready
 from five_papers import PAPERS
 from sciprism.errors import InputError
-from sciprism.service.limits import Gatekeeper, Guard, RateLimit
-from sciprism.service.observation import JsonLines
-from sciprism.service.responses import Refusal, UnknownNameError
+from sciprism.service import limits
+from sciprism.service.limits import CLIENT, BoundedRoute
+from sciprism.service.responses import Refusal, UnknownNameError, error_response
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServedCollections, ServiceState
 from sciprism.service.workspace import Background, Workspace
@@ -40,7 +41,8 @@ PAGE = {"accept": "text/html"}
 def guarded(folder, tmp_path_factory) -> Iterator[TestClient]:
     tokens = tmp_path_factory.mktemp("tokens") / "tokens"
     tokens.write_text(f"# whose\nada: {TOKEN}\n")
-    with start([folder], token_file=tokens, max_body=0.001) as client:
+    with start([folder], token_file=tokens, max_body=0.001) as client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "PENALTY", 0)
         wait_until_ready(client)
         yield client
 
@@ -196,22 +198,13 @@ def test_foreign_hosts_origins_and_large_bodies_are_refused(client, guarded):
     assert guarded.post("/search", content=chunks, headers=bearer).status_code == 413
 
 
-def test_a_client_has_a_rate():
-    seconds = 0.0
-    limit = RateLimit(2, clock=lambda: seconds)
-    assert [limit.take("a") > 0 for _ in range(21)] == [*[False] * 20, True]
-    assert limit.take("b") == 0 and limit.take("a") == 0.5
-    seconds = 0.5
-    assert limit.take("a") == 0 and limit.take("a") > 0
-
-
-def test_a_browser_sees_a_page_for_every_refusal(client, guarded, folder):
+def test_a_browser_sees_a_page_for_every_refusal(client, guarded, monkeypatch):
     assert "<h1" in client.get("/health", headers={"host": "evil.example", **PAGE}).text
     bearer = {"authorization": f"Bearer {TOKEN}"}
     large = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer | PAGE)
     assert large.status_code == 413 and "larger than 0.001 MB" in large.text and "<h1" in large.text
-    with start([folder], rate=0.1) as busy:
-        pages = [busy.get("/search?q=a", headers=PAGE) for _ in range(3)]
+    monkeypatch.setattr(limits, "PENALTY", 2)
+    pages = [guarded.post("/sign-in", data={"token": f"wrong {n}"}, headers=PAGE) for n in range(2)]
     assert pages[-1].status_code == 429 and int(pages[-1].headers["retry-after"]) >= 1 and "<h1" in pages[-1].text
     assert "default-src 'none'" in pages[-1].headers["content-security-policy"]
 
@@ -219,7 +212,7 @@ def test_a_browser_sees_a_page_for_every_refusal(client, guarded, folder):
 def test_settings_and_tokens_are_checked(tmp_path):
     with pytest.raises(InputError, match="--token-file, or state --no-auth"):
         ServeSettings(host="0.0.0.0")
-    for odd in ({"rate": -1.0}, {"quota": float("nan")}):
+    for odd in ({"queue": 0}, {"quota": float("nan")}):
         with pytest.raises(InputError, match="give a positive number"):
             ServeSettings(**odd)
     for text in ("secret", f"{'ж' * 38}: {TOKEN}"):  # whose folder would have too long a name
@@ -381,40 +374,40 @@ def test_a_full_queue_and_a_passed_deadline_have_their_status(client, monkeypatc
         assert late.status_code == 504 and "longer than 0.05 s" in late.text
 
 
-@pytest.mark.parametrize(("pause", "chunks"), [(0.02, 8), (0.2, 2)])
-def test_a_long_answer_is_sent_to_its_end_unless_it_stalls(pause, chunks):
-    async def send_slowly(scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        for _ in range(chunks):
-            await asyncio.sleep(pause)
-            await send({"type": "http.response.body", "body": b"x", "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    settings = ServeSettings(deadline=0.08)
-    client = TestClient(Guard(send_slowly, settings, Gatekeeper(None), answer_json), base_url="http://localhost:8000")
-    assert client.get("/file").content == (b"x" * chunks if pause < 0.08 else b"")
-
-
 def test_a_long_upload_is_read_to_its_end_unless_it_stalls():
-    async def answer(scope, receive, send):
-        await Response((await receive())["body"])(scope, receive, send)
+    app = FastAPI()
+    app.state.service = SimpleNamespace(settings=ServeSettings(deadline=0.08))
+    app.add_exception_handler(Refusal, lambda _, refusal: error_response(refusal.status, refusal.message))
+    app.router.route_class = BoundedRoute
 
-    async def post(pause):
+    @app.post("/")
+    async def answer(request: Request) -> Response:
+        return Response(await request.body())
+
+    async def post(pause, size=100, client=""):
+        CLIENT.set(client)
         sent, left = [], iter([True] * 5 + [False])
 
         async def receive():
             await asyncio.sleep(pause)
-            return {"type": "http.request", "body": b"x" * 100, "more_body": next(left)}
+            return {"type": "http.request", "body": b"x" * size, "more_body": next(left)}
 
         async def send(message):
             sent.append(message)
 
-        headers = [(b"host", b"localhost")]
-        scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
-        await Guard(answer, ServeSettings(deadline=0.08), Gatekeeper(None), answer_json)(scope, receive, send)
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "query_string": b""}
+        await app(scope, receive, send)
         return sent[0]["status"], sent[1]["body"]
 
+    async def crowd():
+        """Four large bodies are received very slowly: a fifth of the client waits, small ones and others do not."""
+        slow = [asyncio.create_task(post(0.05, 20_000)) for _ in range(4)]
+        await asyncio.sleep(0.25)
+        answers = await asyncio.gather(post(0.001, 20_000), post(0.001), post(0.001, 20_000, "bob"))
+        return [status for status, _ in answers], [(await task)[0] for task in slow]
+
     assert asyncio.run(post(0.02)) == (200, b"x" * 600) and asyncio.run(post(0.2))[0] == 504
+    assert asyncio.run(crowd()) == ([200] * 3, [200] * 4)
 
 
 def test_a_collection_of_a_model_that_is_gone_says_so(client, monkeypatch):
@@ -433,9 +426,9 @@ def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):
         page = client.get("/search?q=secret+query", headers=PAGE)
     assert answer.status_code == 500 and "secret" not in answer.text
     assert page.status_code == 500 and "secret" not in page.text and "<h1" in page.text and "the log says" in page.text
-    lines = [JsonLines().format(record) for record in caplog.records]
-    assert "secret" not in "".join(lines) and '"error": "RuntimeError"' in lines[0]
-    assert json.loads(lines[-1])["path"] == "/search" and json.loads(lines[-1])["status"] == 500
+    lines = [record.getMessage() for record in caplog.records if record.name == "sciprism.service"]
+    assert "secret" not in "".join(lines) and lines[0].startswith("failed: RuntimeError in test_service.py:")
+    assert lines[-1].startswith("GET /search 500 in ")
 
 
 GROWTH = """

@@ -7,11 +7,10 @@ import ctypes
 import errno
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
@@ -27,8 +27,7 @@ from sciprism.errors import InputError
 from sciprism.files import FULL, lock_folder
 from sciprism.pages import STATIC
 from sciprism.service import desks, embeddings, matches, pages, papers, uploads
-from sciprism.service.limits import Guard
-from sciprism.service.observation import JsonLines, Observer
+from sciprism.service.limits import BoundedRoute, Guard
 from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import FULL_DISK, REPORT, UPLOAD
@@ -72,7 +71,6 @@ def build_app(state: ServiceState) -> FastAPI:
     for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
-    app.add_middleware(Observer, metrics=state.metrics)
     return app
 
 
@@ -106,7 +104,7 @@ def bound_memory() -> None:
         set_option(M_ARENA_MAX, 1)
 
 
-operations = APIRouter(tags=["operations"])
+operations = APIRouter(tags=["operations"], route_class=BoundedRoute)
 
 
 @operations.get("/health")
@@ -123,10 +121,9 @@ async def ready(request: Request) -> dict[str, str]:
 
 
 @operations.get("/metrics")
-async def metrics(request: Request) -> Response:
+async def metrics() -> Response:
     """Return the measurements in the text format of Prometheus."""
-    content = request.app.state.service.metrics.render()
-    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
 SAID = dict.fromkeys(FULL, (507, FULL_DISK)) | {errno.ENAMETOOLONG: (400, "a name is too long; shorten it")}
@@ -165,8 +162,8 @@ def answer_error(request: Request, refusal: Refusal) -> Response:
     return page
 
 
-HEAD_SECONDS = 10
 GRACE = 20  # seconds that requests in progress get after a stop
+CONNECTIONS = 1_024  # at one time; more get status 503
 
 
 def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
@@ -177,7 +174,8 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
     bound_memory()
     settings = state.settings
     listener = _listen(settings.host, settings.port)
-    _log_to_stderr()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("sciprism.service").setLevel(logging.INFO)
     config = uvicorn.Config(
         build_app(state),
         log_config=None,
@@ -185,42 +183,16 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=GRACE,
+        limit_concurrency=CONNECTIONS,
     )
-    server = _Server(config)
+    server = uvicorn.Server(config)
     state.stop = partial(setattr, server, "should_exit", True)
     host, port = listener.getsockname()[:2]
-    with lock_folder(settings.workspace) if settings.workspace else nullcontext():
+    with lock_folder(settings.workspace) if settings.workspace else nullcontext(), suppress(KeyboardInterrupt):
         on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        asyncio.run(server.serve(sockets=[listener]))
+        server.run(sockets=[listener])
     if state.failure is not None:
         raise state.failure
-
-
-class _Server(uvicorn.Server):
-    """A server that a signal stops with status 0: uvicorn's own raises the signal again at the end.
-
-    It closes connections whose request does not begin, or whose head does not end, for `HEAD_SECONDS` to twice as long.
-    """
-
-    stalled: frozenset[Any] = frozenset()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Return whether to stop; called ten times a second."""
-        if counter % (10 * HEAD_SECONDS) == 0:
-            idle = (it for it in list[Any](self.server_state.connections) if it.timeout_keep_alive_task is None)
-            stalled = frozenset(it for it in idle if it.cycle is None or it.cycle.response_complete)
-            for connection in self.stalled & stalled:
-                connection.transport.close()
-            self.stalled = stalled
-        return await super().on_tick(counter)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal; a second one does not wait for requests in progress."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        yield
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -235,12 +207,3 @@ def _listen(host: str, port: int) -> socket.socket:
             "another program listens there; name another --port" if error.errno == errno.EADDRINUSE else error.strerror
         )
         raise InputError(f"cannot listen on {host}, port {port}: {hint}") from error
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name in ("sciprism.service", "uvicorn.error"):
-        log = logging.getLogger(name)
-        log.handlers, log.propagate = [handler], False
-        log.setLevel(logging.INFO if name.startswith("sciprism") else logging.WARNING)

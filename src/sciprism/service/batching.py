@@ -8,11 +8,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from sciprism.arrays import Floats
 from sciprism.encoders.packing import balanced_batches, pack
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, Inputs, read_inputs
 from sciprism.formats import Format, Role
-from sciprism.service.limits import CLIENT
+from sciprism.service.limits import CLIENT, Turns
 from sciprism.service.responses import Refusal
 from sciprism.text.template import FIELDS
 
@@ -62,18 +61,6 @@ class _Job:
     done: asyncio.Future[None]
     unfinished: int
     next: int = 0
-
-
-class Turns:
-    """Calls of each client, or of other names, that may run at once."""
-
-    def __init__(self, share: int) -> None:
-        self._share = share
-        self._of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-
-    def take(self, name: str) -> asyncio.Semaphore:
-        """Return what lets the calls of a name pass; enter it at once."""
-        return self._of.setdefault(name, asyncio.Semaphore(self._share))
 
 
 class TokenBatcher:
@@ -255,12 +242,11 @@ class SharedEncoder:
 
 
 @dataclass(slots=True, eq=False)
-class _Group(Generic[Given]):
-    """Items of calls that are worked on together; task: the work."""
+class _Group(Generic[Given, Result]):
+    """Items of calls that are worked on together."""
 
-    items: list[Given]
-    callers: int = 0
-    task: asyncio.Task[list[Any]] | None = None
+    items: list[Given] = field(default_factory=list)
+    results: list[Result] | None = None
 
 
 class CallGroups(Generic[Given, Result]):
@@ -268,7 +254,7 @@ class CallGroups(Generic[Given, Result]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._open: dict[str, _Group[Given]] = {}  # those that have not begun
+        self._open: dict[str, _Group[Given, Result]] = {}  # those that have not begun
         self._running = Turns(1)
 
     async def run(
@@ -276,31 +262,16 @@ class CallGroups(Generic[Given, Result]):
     ) -> list[Result]:
         """Return a result of each item. key: the settings; work: what they do with items, in order.
 
-        Work that nobody waits for any more is cancelled.
+        The first of a group whose turn it is works for all of it; where it is cancelled or fails, the next one does.
         """
         group = self._open.get(key)
         if group is None or len(group.items) + len(items) > self._size:
-            group = self._open[key] = _Group([])
-            group.task = asyncio.create_task(self._work(key, group, work))
-        assert group.task is not None
-        start, group.callers = len(group.items), group.callers + 1
+            group = self._open[key] = _Group()
+        start = len(group.items)
         group.items += items
-        try:
-            return (await asyncio.shield(group.task))[start : start + len(items)]
-        finally:
-            group.callers -= 1
-            if not group.callers:
-                group.task.cancel()
-                self._close(key, group)
-
-    async def _work(
-        self, key: str, group: _Group[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
-    ) -> list[Result]:
         async with self._running.take(key):
-            self._close(key, group)
-            return await work(group.items)
-
-    def _close(self, key: str, group: _Group[Given]) -> None:
-        """Let later calls go to another group."""
-        if self._open.get(key) is group:
-            del self._open[key]
+            if self._open.get(key) is group:  # later calls go to another group
+                del self._open[key]
+            if group.results is None:
+                group.results = await work(group.items)
+        return group.results[start : start + len(items)]

@@ -27,6 +27,7 @@ from sciprism.papers import ReadReport, read_labels
 from sciprism.papers.bibliography_entries import format_ris
 from sciprism.papers.records import Paper
 from sciprism.progress import show_each
+from sciprism.service.limits import BoundedRoute
 from sciprism.service.pages import Form, Library, render
 from sciprism.service.papers import Conditions, TextFile
 from sciprism.service.reading import read_apart
@@ -42,7 +43,7 @@ from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview, c
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=BoundedRoute)
 SCREENING, DECISIONS = "screening", "decisions.csv"
 MAX_RECORDS = 50_000
 OPEN = 4  # desks of each kind in memory

@@ -17,11 +17,12 @@ from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.service.batching import EncodedTexts, TokenBatcher
-from sciprism.service.limits import JsonRoute
+from sciprism.service.limits import BoundedRoute
+from sciprism.service.observation import TRUNCATED
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.state import ServiceState
 
-router = APIRouter(tags=["embeddings"], route_class=JsonRoute)
+router = APIRouter(tags=["embeddings"], route_class=BoundedRoute)
 ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "paper", "paper": "paper"}
 """Input type, name of a prompt, or end of a model's name, as OpenAI's requests have no field for it -> the role."""
 InputType = Literal["query", "passage", "document", "paper"]
@@ -71,7 +72,7 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
     """
     batcher, role = _find_model(request.app.state.service, body.model or "")
     role = ROLES[body.input_type] if body.input_type else role
-    encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
+    encoded = await _encode(batcher, _read_texts(body.input), role, body.truncate, body.format)
     vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=True)
     packed = body.encoding_format == "base64"
     rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors] if packed else vectors.tolist()
@@ -100,7 +101,7 @@ async def embed(request: Request, body: EmbedRequest) -> Response:
     """Return the vectors of texts, as text-embeddings-inference does; prompt_name says what the texts are."""
     batcher = request.app.state.service.find_batcher("")
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
-    encoded = await _encode(request, batcher, texts, ROLES[body.prompt_name or "paper"], body.truncate)
+    encoded = await _encode(batcher, texts, ROLES[body.prompt_name or "paper"], body.truncate)
     vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=body.normalize is not False)
     return json_response(vectors.tolist(), _count_truncated(encoded))
 
@@ -110,8 +111,8 @@ async def rerank(request: Request, body: RerankRequest) -> Response:
     """Rank texts by their similarity with a query, the best first."""
     batcher = request.app.state.service.find_batcher("")
     query, texts = await asyncio.gather(
-        _encode(request, batcher, [body.query], "query", body.truncate),
-        _encode(request, batcher, body.texts, "paper", body.truncate),
+        _encode(batcher, [body.query], "query", body.truncate),
+        _encode(batcher, body.texts, "paper", body.truncate),
     )
     scores = compute_similarity(query.vectors, texts.vectors, batcher.encoder.distance)[0].tolist()
     ranked = sorted(enumerate(scores), key=lambda item: -item[1])
@@ -162,7 +163,6 @@ def _read_texts(given: str | list[str | int | list[int]]) -> list[str]:
 
 
 async def _encode(
-    request: Request,
     batcher: TokenBatcher,
     texts: list[str],
     role: Role,
@@ -178,7 +178,7 @@ async def _encode(
     encoded = await batcher.encode(
         [template.text(text, role) for text in texts], format=format, role=role, truncate=truncate is not False
     )
-    request.app.state.service.metrics.truncated.inc(encoded.truncated)
+    TRUNCATED.inc(encoded.truncated)
     return encoded
 
 

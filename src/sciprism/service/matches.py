@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from sciprism.errors import InputError
 from sciprism.files import open_draft, recover_folder, replace_folder, sha256
 from sciprism.papers import Paper, read_papers
+from sciprism.service.limits import BoundedRoute
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import RequestBody, TextFile
 from sciprism.service.reading import read_apart
@@ -30,7 +31,7 @@ from sciprism.uses.matching.reviewers import Reviewer, reviewer_id, write_rows
 from sciprism.uses.matching.run import match
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=BoundedRoute)
 KIND, RESULT, SUBMISSIONS, REVIEWERS = "match", "result", "submissions", "reviewers"
 REPORT, SETTINGS = "report.zip", "settings.json"
 BIDS, STATED, TABLE = "bids.csv", "constraints.csv", "assignments.csv"

@@ -24,7 +24,7 @@ from sciprism.index.lexical import split_words
 from sciprism.pages import STATIC, environment, fill_page
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
-from sciprism.service.limits import COOKIE, EVERYONE, SESSION_SECONDS, find_address
+from sciprism.service.limits import COOKIE, EVERYONE, SESSION_SECONDS, BoundedRoute, find_address
 from sciprism.service.papers import (
     MAX_K,
     SearchRequest,
@@ -45,7 +45,7 @@ from sciprism.uses.mapping import PAGE_PAPERS, draw_map, has_packages, read_layo
 from sciprism.uses.search import Hit, explain
 from sciprism.uses.tagging.suggestions import TagChoice
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=BoundedRoute)
 MAP, LAYOUT = "map", "layout.parquet"
 MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
 FILTERS = ("year_from", "year_to", "author", "venue", "field")
@@ -121,7 +121,7 @@ async def sign_in_page(request: Request, next: str = "") -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request, form: Form) -> Response:
     """Start a session for a token, whose cookie neither scripts nor other sites can use."""
-    gatekeeper, address = request.app.state.service.gatekeeper, find_address(request.scope)
+    gatekeeper, address = request.app.state.service.gatekeeper, find_address(request)
     target, owner = _own_path(request, form.get("next", "")), gatekeeper.find_owner(form.get("token", ""), address)
     if not owner:
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")

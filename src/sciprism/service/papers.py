@@ -18,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.papers import read_labels
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
-from sciprism.service.limits import CLIENT, JsonRoute
+from sciprism.service.limits import CLIENT, BoundedRoute
 from sciprism.service.responses import UnknownNameError, json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
@@ -28,7 +28,7 @@ from sciprism.uses.tagging.suggestions import Parents, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
-router = APIRouter(tags=["papers"], route_class=JsonRoute)
+router = APIRouter(tags=["papers"], route_class=BoundedRoute)
 Result = TypeVar("Result")
 MAX_K = 1_000
 MAX_QUERIES = 256

@@ -15,10 +15,9 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """Settings of a service; those with a text are options of `sciprism serve`, and 0 stands for no limit.
+    """Settings of a service; those with a text are options of `sciprism serve`.
 
-    deadline: seconds. queue: texts that wait for the model, of all requests. rate: requests a second; ten seconds of
-    them may come at once.
+    deadline: seconds. queue: texts that wait for the model, of all requests. max_body: MB of JSON.
     """
 
     host: Annotated[str, "Address to listen on; another than this computer's own needs tokens."] = "127.0.0.1"
@@ -31,7 +30,6 @@ class ServeSettings:
     workspace: Annotated[Path | None, "The folder of uploads and decisions; else none are accepted."] = None
     quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
-    rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
     queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
     deadline: float = 60.0
     max_body: float = 8.0
@@ -42,8 +40,6 @@ class ServeSettings:
             if not 0 < getattr(self, name) < inf:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number")
         object.__setattr__(self, "root_path", "/".join(["", *filter(None, self.root_path.split("/"))]))
-        if not 0 <= (self.rate or 0) < inf:
-            raise InputError(f"--rate is {self.rate}; give a positive number, or 0")
         if self.token_file is None and not self.no_auth and not is_loopback(self.host):
             raise InputError(
                 f"--host {self.host} lets other computers in: name tokens with --token-file, or state --no-auth"

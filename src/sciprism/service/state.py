@@ -22,9 +22,9 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers import read_papers
 from sciprism.registry import most_similar
-from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher, Turns
-from sciprism.service.limits import CLIENT, Gatekeeper
-from sciprism.service.observation import Metrics
+from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher
+from sciprism.service.limits import CLIENT, Gatekeeper, Turns
+from sciprism.service.observation import QUEUE, count_batch
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal, UnknownNameError
 from sciprism.service.settings import ServeSettings
@@ -67,16 +67,16 @@ class ServedCollection:
         try:
             newer = StoredCollection.open(self.folder)
         except InputError as error:
-            log.warning("the former state is served", extra={"collection": self.name, "error": str(error)})
+            log.warning("the former state of %s is served: %s", self.name, error)
             return
         former = self._stored.manifest
         if newer.manifest.input is None and former.input is not None:
             return  # a run is adding papers; its last step changes the manifest again
         if newer.manifest.encoder.fingerprint != former.encoder.fingerprint:
-            log.warning("embedded with another model: restart to serve it", extra={"collection": self.name})
+            log.warning("%s was embedded with another model: restart to serve it", self.name)
             return
         self._stored = newer
-        log.info("opened again", extra={"collection": self.name, "papers": len(newer)})
+        log.info("%s was opened again: %d papers", self.name, len(newer))
 
     def _stamp(self) -> tuple[int, int, int]:
         try:
@@ -158,7 +158,7 @@ class ServiceState:
 
     def __init__(self, settings: ServeSettings, collections: ServedCollections, model: str = "") -> None:
         self.settings, self.collections, self.model = settings, collections, model
-        self.gatekeeper, self.metrics = Gatekeeper(settings.token_file), Metrics()
+        self.gatekeeper = Gatekeeper(settings.token_file)
         self.batchers: dict[str, TokenBatcher] = {}
         self.taggers = Served[ServedTagger]("tagger")
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
@@ -168,7 +168,7 @@ class ServiceState:
         place = settings.workspace
         limits = {"quota": settings.quota, "expiry": settings.expiry}
         self.workspace = Workspace(place, self.background, **limits) if place else None
-        self._temporary = TemporaryDirectory(prefix="sciprism-")  # of maps, where there is no workspace
+        self._temporary = TemporaryDirectory(prefix="sciprism-", ignore_cleanup_errors=True)  # without a workspace
         self.maps = (place or Path(self._temporary.name)) / "maps"
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._turns = Turns(SHARE)
@@ -186,10 +186,10 @@ class ServiceState:
             self.failure = error
             self.stop()
             return
-        options: dict[str, Any] = {"queue": self.settings.queue, "on_batch": self.metrics.count_batch}
+        options: dict[str, Any] = {"queue": self.settings.queue, "on_batch": count_batch}
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
-        self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
-        log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
+        QUEUE.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
+        log.info("ready: %s", ", ".join(batcher.name for batcher in self.batchers.values()))
         if self.workspace is not None:
             self.background.resume(self.workspace.list_items())
 
@@ -270,3 +270,4 @@ class ServiceState:
         """Free the threads, after the last request."""
         self.background.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._temporary.cleanup()  # here: a signal ends the process once the server has stopped

@@ -15,13 +15,14 @@ from sciprism.files import write_json
 from sciprism.index import lexical
 from sciprism.papers import read_papers
 from sciprism.papers.input_file import SealedFile
+from sciprism.service.limits import BoundedRoute
 from sciprism.service.reading import read_apart
 from sciprism.service.responses import Refusal, UnknownNameError, json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import COLLECTION, REPORT, UPLOAD, Workspace, WorkspaceItem, read_document
 from sciprism.store import CollectionLayout, StoredCollection, embed
 
-router = APIRouter(prefix="/workspace/collections", tags=["workspace"])
+router = APIRouter(prefix="/workspace/collections", tags=["workspace"], route_class=BoundedRoute)
 MAX_PAPERS = 100_000
 SUFFIXES = (".bib", ".ris", ".nbib", ".enw", ".csv", ".tsv", ".xlsx", ".ods", ".json", ".jsonl", ".xml", ".txt")
 REVIEW = "review.json"

@@ -127,7 +127,7 @@ class Workspace:
         expired = [item for item in self.list_items() if _time_of(item.folder / RECORD) < limit]
         for item in expired:
             _remove(item.folder)
-            log.info("deleted an expired item", extra={"item": item.id})
+            log.info("%s expired and is deleted", item.id)
 
     def _home(self, owner: str) -> Path:
         return self.folder / f"{_OWNER}{quote(owner, safe='@')}"
