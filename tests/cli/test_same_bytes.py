@@ -51,6 +51,7 @@ prepare citations in/cited.jsonl -o out --sampling-exponent 0.5 --dev 0.2
 prepare pairs in/cited.jsonl -o out --shapes title-abstract,citing-cited-titles
 prepare text a=in/a.jsonl b=in/b.jsonl -o out --vocab-size 600 --length 64 --weight b=1.5 --dev 0.1
 prepare lexical in/model in/pairs.jsonl -o out --width 8
+prepare negatives in/pairs.jsonl -o out --model in/model --ranks 1-20
 prepare multi-scidocs in/cited.jsonl -o out --negatives 20
 prepare open -o out --data in/open
 tokenizer train in/a.jsonl -o out --vocab-size 600

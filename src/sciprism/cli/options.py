@@ -37,7 +37,7 @@ DATA: ContextVar[str] = ContextVar("data", default="")
 """What the command line states with --data."""
 USED_BY = {
     "--device": "embed, search, similar, recommend, train, evaluate, match assign, tag suggest, tag train, "
-    "screen records, screen simulate",
+    "screen records, screen simulate, prepare negatives",
     "--data": "train, evaluate, reproduce, overlap, data list, prepare open, prepare pairs, prepare text, "
     "prepare scirepeval",
 }

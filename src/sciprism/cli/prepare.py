@@ -18,7 +18,15 @@ from sciprism.cli.options import (
     data_folder,
     split_names,
 )
-from sciprism.cli.output import echo, format_cell, print_result, print_skip_counts, print_table, table_width
+from sciprism.cli.output import (
+    ProgressDisplay,
+    echo,
+    format_cell,
+    print_result,
+    print_skip_counts,
+    print_table,
+    table_width,
+)
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -403,7 +411,47 @@ def lexical(
     print_preparation(Preparation(record=record, notes=[note]))
 
 
+def negatives(
+    sources: Annotated[list[Path], "Training examples, as `prepare pairs`, `open` and `citations` write them."],
+    out: OutputFolder,
+    model: Annotated[str, "The teacher: a model as for `sciprism evaluate`, or bm25.", "--model"],
+    ranks: Annotated[str, "First and last rank of the candidates that are looked at."] = "10-1000",
+    share: Annotated[float, "Drop candidates above this share of the score of the lowest positive."] = 0.95,
+    number: Annotated[int, "Negatives of a query, at most; the nearest first."] = 4,
+) -> None:
+    """Mine hard negatives of training examples by a teacher.
+
+    Of each query they are the nearest of all candidates of its file, without known positives and without what is
+    nearly as near as the positive (NV-Retriever). Writes the examples with these negatives in place of their own,
+    train/NAME.jsonl and dev/NAME.jsonl as the sources are, and negatives.json: counts, and what was dropped and why.
+
+    Example: sciprism prepare negatives sources/train/vis-citations.jsonl -o mined --model all-MiniLM-L6-v2
+    """
+    from sciprism.evaluation.systems.loading import SystemOptions, load_systems
+    from sciprism.files import cache_folder
+    from sciprism.prepare.negatives import NegativeSettings, prepare_negatives
+
+    check_output_folder(out, sources)
+    settings = NegativeSettings(ranks=ranks, share=share, number=number)  # type: ignore[arg-type]
+    with ProgressDisplay("reading", "examples") as display:
+        ((teacher, _),) = load_systems(model, SystemOptions(), cache_folder() / "vectors", display)
+        done = prepare_negatives(out, sources, teacher, settings)
+    print_preparation(done)
+
+
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
 prepare.command("open")(open_sets)
-for command in (citations, pairs, text, patients, scirepeval, scimult, ir, multi_scidocs, s2and_mini, lexical):
+for command in (
+    citations,
+    pairs,
+    negatives,
+    text,
+    patients,
+    scirepeval,
+    scimult,
+    ir,
+    multi_scidocs,
+    s2and_mini,
+    lexical,
+):
     prepare.command(command.__name__.replace("_", "-"))(command)
