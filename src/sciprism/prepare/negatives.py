@@ -24,7 +24,7 @@ from sciprism.arrays import Floats
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput, NotServedError, System, VectorSystem
-from sciprism.files import create_work_folder, sha256
+from sciprism.files import create_work_folder, sha256, write_lines
 from sciprism.formats import Format, Role
 from sciprism.papers.identity import hash_text
 from sciprism.papers.input_file import InputFile
@@ -120,11 +120,13 @@ class CandidateFile(Sequence[Paper]):
 
     def write(self, papers: Iterable[Paper]) -> None:
         """Write the papers, each text once."""
-        with self._path.open("wb") as file:
-            for paper in papers:
-                if self._row_of.setdefault(hash_text(_join(paper)), len(self)) == len(self):
-                    file.write(json.dumps({"id": paper.id, "title": paper.title, "abstract": paper.abstract}).encode())
-                    self._ends.append(file.tell())
+        write_lines(self._path, self._lines(papers))
+
+    def _lines(self, papers: Iterable[Paper]) -> Iterator[str]:
+        for paper in papers:
+            if self._row_of.setdefault(hash_text(_join(paper)), len(self)) == len(self):
+                yield (line := json.dumps({"id": paper.id, "title": paper.title, "abstract": paper.abstract}))
+                self._ends.append(self._ends[-1] + len(line) + 1)
 
     def _identify(self, row: int) -> tuple[str, set[int]]:
         return _name(self[row]), list_marks(self[row])
