@@ -55,7 +55,7 @@ CODE_LINES = {
     "uses": 7_024,
     "papers": 5_401,
     "evaluation": 5_277,
-    "prepare": 4_588,
+    "prepare": 4_589,
     "encoders": 5_472,
     "cli": 3_694,
     "datasets": 3_965,
