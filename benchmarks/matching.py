@@ -89,7 +89,7 @@ def score_rules(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]
         Reviewer(id=id, papers=tuple(given.papers[row] for row in rows))
         for id, rows in zip(given.reviewer_ids, given.profiles, strict=True)
     ]
-    papers, profiles = build_profiles(people, year=max(paper.year or 0 for paper in given.papers))
+    papers, profiles = build_profiles(people)
     rows = {(paper.title, paper.abstract): row for row, paper in enumerate(given.papers)}
     own = vectors[[rows[paper.title, paper.abstract] for paper in papers]]
     scores = {rule: ExpertiseScorer(vectors, own, profiles, parse_scoring(rule)).score_all() for rule in RULES}
@@ -144,7 +144,7 @@ def measure_assignments(data: DataRoot, submissions: int, reviewers: int) -> dic
     """Return the quality of the objectives and baselines, and their differences from the highest sum."""
     papers, people = read_conference(Path(data.local("conference_papers")), submissions, reviewers)
     encoder = Encoder.load()
-    own, profiles = build_profiles(people, year=2018)
+    own, profiles = build_profiles(people)
     vectors = encode_papers(encoder, {"submissions": papers, "profiles": own})
     scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, parse_scoring("mean-3")).score_all()
     known = ConflictInput(papers, [Authorship()] * len(papers), people, 2016)
@@ -205,8 +205,8 @@ def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[s
         "greedy": greedy(pairs),
         "sum": by("sum"),
         "fair": by("fair"),
-        "perturbed, probability 0.8": by("perturbed", max_probability=0.8),
-        "perturbed, probability 0.5": by("perturbed", max_probability=0.5),
+        "veto, probability 0.8": by("fair", max_probability=0.8),
+        "veto, probability 0.5": by("fair", max_probability=0.5),
     }
     found, seconds = {}, {}
     for name, run in runs.items():

@@ -133,7 +133,7 @@ def _describe_loads(audit: dict[str, Any]) -> str:
     more = ""
     if before:
         more = f"; before --balance {_describe_spread(before['loads'])}, mean score {before['mean score']:.4f}"
-    elif loads["most"] - loads["least"] > 1 and audit["settings"]["objective"] != "perturbed":
+    elif loads["most"] - loads["least"] > 1:
         more = "; --balance evens them"
     return _describe_spread(loads) + more
 

@@ -336,11 +336,6 @@ def test_written_files_are_what_was_found(files):
         assign(keep="odd.json")
 
 
-def test_a_perturbed_assignment_names_probabilities(files):
-    found = assign(settings={"objective": "perturbed", "seed": 3})
-    assert all(0 < pair.probability <= 0.8 + 1e-6 for pair in found.pairs) and found.audit["settings"]["seed"] == 3
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -387,9 +382,8 @@ def test_nothing_is_lost_where_texts_are_missing(files):
 def test_settings_check_themselves():
     for settings, words in (
         ({"per_paper": 0}, "per_paper is 0; the least is 1"),
-        ({"objective": "best"}, "none of fair, sum, perturbed"),
+        ({"objective": "best"}, "none of fair, sum"),
         ({"max_probability": 0}, "max_probability is 0, not above 0"),
-        ({"quality": 1.5}, "quality is 1.5"),
         ({"require": ("senior",)}, "not COLUMN=VALUE:NUMBER"),
     ):
         with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""Solve an assignment: the linear programme on HiGHS, fairness or perturbation; or name what cannot be met.
+"""Solve an assignment: the linear programme on HiGHS, fairness, a random veto; or name what cannot be met.
 
 Loads alone, and one column of groups that do not overlap, form a network: every basic solution is integral. Only
 overlapping groups need integer variables. To raise the worst-served submission is NP-hard (Garg et al. 2010, Assigning
@@ -9,8 +9,6 @@ falls below the goal.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -109,15 +107,11 @@ class Lack:
 
 
 class AssignmentProgram:
-    """Maximize the summed value of assigned pairs under the requirements.
+    """Maximize the summed value of assigned pairs under the requirements."""
 
-    upper: of the amount of a pair that is not locked; below 1, amounts are not integral.
-    """
-
-    def __init__(self, required: Requirements, pairs: PairTable, *, upper: float = 1.0) -> None:
-        self.required, self.pairs, self._integers = required, pairs, len(pairs) if upper == 1.0 else 0
+    def __init__(self, required: Requirements, pairs: PairTable) -> None:
+        self.required, self.pairs = required, pairs
         self.locked = required.are_among(required.locked, pairs.papers, pairs.reviewers)
-        self._upper = np.where(self.locked, 1.0, upper)
         papers, reviewers = required.shape
         minima = [np.minimum(group.minimum, required.needs) for group in required.groups]
         self._reviewers = _incidence(pairs.reviewers, reviewers)
@@ -127,19 +121,13 @@ class AssignmentProgram:
         self._most = np.concatenate([required.needs, required.most, *(required.needs for _ in minima)])
 
     def solve(self, values: Doubles, *, fixed: Mask | None = None) -> Doubles:
-        """Return the amount of each pair (p,) in the best solution.
+        """Return the amount of each pair (p,) in the best solution, 0 or 1.
 
-        values: (p,), or (parts, p) of equal parts of an amount: of a concave function. fixed: pairs that are assigned,
-        besides the locked. Integer variables are used where groups overlap, and amounts are whole. Raises
-        RunFailedError where HiGHS finds no solution.
+        values: (p,). fixed: pairs that are assigned, besides the locked. Raises RunFailedError where HiGHS finds no
+        solution.
         """
-        parts = len(np.atleast_2d(values))
-        bounds = [np.tile(bound / parts, parts) for bound in self._bound(fixed)]
-        integers = self._integers if parts == 1 else 0
-        matrix, limits = sparse.hstack([self._matrix] * parts), (self._least, self._most)
-        columns, _ = _solve(matrix, values.ravel(), bounds, limits, integers=integers)
-        amounts: Doubles = columns.reshape(parts, -1).sum(axis=0)
-        return amounts
+        limits = self._least, self._most
+        return _solve(self._matrix, values, self._bound(fixed), limits, integers=len(self.pairs))[0]
 
     def solve_evenly(self, values: Doubles, price: float, loads: Integers, fixed: Mask) -> Doubles:
         """Return the amounts (p,) of the highest sum where a reviewer's n-th submission costs 2 n - 1 prices.
@@ -185,7 +173,8 @@ class AssignmentProgram:
         return Lack(reviews, minimum, groups.reshape(-1, papers), dropped, (gained[0], gained[1], of_groups))
 
     def _bound(self, fixed: Mask | None) -> tuple[Doubles, Doubles]:
-        return np.where(self.locked if fixed is None else self.locked | fixed, self._upper, 0.0), self._upper
+        held = self.locked if fixed is None else self.locked | fixed
+        return held.astype(float), np.ones(len(held))
 
 
 def _incidence(rows: Rows, count: int, weights: Any = 1.0) -> Any:
@@ -368,109 +357,10 @@ class ExchangeChains:
             (held.add if step > 0 else held.remove)(pair)
 
 
-PIECES = 4  # linear pieces of the concave function
-CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01)
-"""Factors c in x - c x^2, the most random first; from 0.5 on, more probability would be worse."""
-
-
-def choose_probabilities(
-    required: Requirements, pairs: PairTable, values: Doubles, highest: float, least: float
-) -> Doubles:
-    """Return the probability of each pair, at most `highest` if it is not locked.
-
-    least: the expected sum to reach; the most random of `CONCAVITIES` that reaches it decides, else the linear
-    function, which has the highest sum. Raises InputError where the groups overlap, or where the probability is too
-    small for the loads.
-    """
-    if required.groups and np.sum([group.members for group in required.groups], axis=0).max() > 1:
-        raise InputError("a perturbed assignment needs groups that do not overlap; require groups of one column")
-    program = AssignmentProgram(required, pairs, upper=highest)
-    try:
-        enough = [program.solve(values)]
-    except RunFailedError as error:
-        raise InputError(
-            f"no assignment gives every pair a probability of at most {highest}: raise --max-papers"
-        ) from error
-    middles = (np.arange(PIECES) + 0.5) / PIECES * highest
-    shifted = values - min(0.0, float(values.min()))
-
-    def suffices(concavity: float) -> bool:
-        amounts = program.solve((1 - 2 * concavity * middles)[:, None] * shifted)
-        if reached := bool(amounts @ values >= least):
-            enough.append(amounts)
-        return reached
-
-    if enough[0] @ values >= least:
-        bisect_left(CONCAVITIES, True, key=suffices)
-    return np.clip(enough[-1], 0.0, 1.0)
-
-
-def sample_assignment(
-    required: Requirements, pairs: PairTable, probabilities: Doubles, rng: np.random.Generator
-) -> Mask:
-    """Return a sampled assignment in which each pair has its probability.
-
-    It is a flow: submission -> group of the reviewer -> reviewer -> sink. Each node's flow is integral in sum, so
-    edges that are not integral form cycles; flow is shifted along these, each way with the probability that keeps the
-    means, until all are integral.
-    """
-    papers, reviewers = required.shape
-    group_of = np.zeros(reviewers, np.int64)
-    for number, group in enumerate(required.groups, 1):
-        group_of[group.members] = number
-    kinds = len(required.groups) + 1
-    inner, first_reviewer = pairs.papers * kinds + group_of[pairs.reviewers], papers + papers * kinds
-    flows = np.bincount(inner, probabilities, minlength=papers * kinds)
-    loads = np.bincount(pairs.reviewers, probabilities, minlength=reviewers)
-    sink = np.full(reviewers, first_reviewer + reviewers)
-    inner_nodes, reviewer_nodes = papers + np.arange(papers * kinds), first_reviewer + np.arange(reviewers)
-    tails = np.concatenate([papers + inner, np.repeat(np.arange(papers), kinds), reviewer_nodes]).tolist()
-    heads = np.concatenate([first_reviewer + pairs.reviewers, inner_nodes, sink]).tolist()
-    amounts: list[float] = np.concatenate([probabilities, flows, loads]).tolist()
-    fractional: dict[int, set[int]] = {}  # node -> its edges that are not integral
-    for edge, amount in enumerate(amounts):
-        if abs(amount - round(amount)) > SLACK:
-            for node in (tails[edge], heads[edge]):
-                fractional.setdefault(node, set()).add(edge)
-
-    def close(edge: int) -> None:
-        amounts[edge] = round(amounts[edge])
-        for node in (tails[edge], heads[edge]):
-            fractional[node].discard(edge)
-            if not fractional[node]:
-                del fractional[node]
-
-    def find_room(edge: int, sign: int) -> float:
-        return math.ceil(amounts[edge]) - amounts[edge] if sign > 0 else amounts[edge] - math.floor(amounts[edge])
-
-    while fractional:
-        node = next(iter(fractional))
-        places, path, last = {node: 0}, list[tuple[int, int]](), -1
-        while len(places) > len(path):  # until a node comes again
-            last, before = next((edge for edge in fractional[node] if edge != last), -1), last
-            if last < 0:  # rounding errors left a single edge at a node
-                close(before)
-                break
-            sign = 1 if tails[last] == node else -1  # -1: walked from head to tail
-            node = heads[last] if sign > 0 else tails[last]
-            path.append((last, sign))
-            places.setdefault(node, len(path))
-        else:
-            cycle = path[places[node] :]
-            up, down = (min(find_room(edge, way * sign) for edge, sign in cycle) for way in (1, -1))
-            step = up if rng.random() * (up + down) < down else -down
-            for edge, sign in cycle:
-                amounts[edge] += sign * step
-                if abs(amounts[edge] - round(amounts[edge])) <= SLACK:
-                    close(edge)
-    chosen: Mask = np.array(amounts[: len(pairs)]) > 0.5
-    return chosen
-
-
 DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
 TIE = 1e-7  # of scores that are equal
 BLOCK = 1 << 24  # scores that are ordered at once
-KEEP_BONUS = 100.0  # value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it
+BONUS = 100.0  # of a kept pair, and off a vetoed one, in ranges of the scores: more than chains of exchanges gain
 MAX_NAMED = 5  # submissions or reviewers that a message names; all are counted
 
 
@@ -506,8 +396,8 @@ class SolvedAssignment:
     """The assigned pairs with scores and values (score and bid), and what limits them.
 
     all, all_values: the pairs that were chosen from. bound: of a submission's summed values, where the objective is
-    fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment. probabilities:
-    of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
+    fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment. vetoed: pairs
+    that are assigned in spite of a veto. uneven: the pairs before loads were balanced.
     """
 
     pairs: PairTable
@@ -518,7 +408,7 @@ class SolvedAssignment:
     best_sum: float | None = None
     kept: int | None = None
     moved: int | None = None
-    probabilities: Doubles | None = None
+    vetoed: int | None = None
     uneven: PairTable | None = None
 
 
@@ -533,39 +423,41 @@ class AssignmentTask:
 
 
 def solve_assignment(task: AssignmentTask) -> SolvedAssignment:
-    """Return the assignment; InputError that names what cannot be met where there is none."""
+    """Return the assignment; InputError that names what cannot be met where there is none.
+
+    Below a `max_probability` of 1, each pair is vetoed with the rest of the probability, so none is more probable. A
+    vetoed pair is assigned only where no assignment is possible without it.
+    """
     required, settings, stated = task.required, task.settings, task.stated
-    if stated.kept and settings.objective == "perturbed":
-        raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
     pairs = find_pairs(task)
     try:
-        program, values, goals = _set_goals(task, pairs)
-        amounts = program.solve(goals)
+        program, values, bonus = _set_goals(task, pairs)
+        amounts = program.solve(values + bonus)
     except RunFailedError:  # the candidates do not suffice
         pairs = complete_pairs(task, pairs)
-        program, values, goals = _set_goals(task, pairs)
-        amounts = program.solve(goals)
+        program, values, bonus = _set_goals(task, pairs)
+        amounts = program.solve(values + bonus)
     chosen, found = amounts > 0.5, dict[str, Any]()
-    if not stated.kept:
-        found["best_sum"] = float(goals @ amounts)
-    else:
-        kept = chosen & (goals != values)
+    if stated.kept:
+        kept = chosen & (bonus > 0)
         locked = zip(required.locked, (pairs.papers[kept], pairs.reviewers[kept]), strict=True)
         rows, numbers = map(np.concatenate, locked)
-        program = AssignmentProgram(replace(required, locked=(rows, numbers)), pairs)
+        required = replace(required, locked=(rows, numbers))
         found |= {"kept": int(kept.sum()), "moved": len(stated.kept) - int(kept.sum())}
-    if settings.objective == "perturbed":
-        least = settings.quality * found["best_sum"]
-        probabilities = choose_probabilities(required, pairs, values, settings.max_probability, least)
-        chosen = sample_assignment(required, pairs, probabilities, np.random.default_rng(settings.seed))
-        found["probabilities"] = probabilities[chosen]
-    elif settings.objective == "fair":
-        chosen, found["bound"] = assign_fairly(program, values, chosen)
+    else:
+        found["best_sum"] = float(values @ (program.solve(values) if bonus.any() else amounts))
+    if settings.max_probability < 1:
+        found["vetoed"] = int((chosen & (bonus < 0)).sum())
+    open_rows = np.flatnonzero(chosen | (bonus >= 0))
+    usable, worth, chosen = pairs.take(open_rows), values[open_rows], chosen[open_rows]
+    program = AssignmentProgram(required, usable)
+    if settings.objective == "fair":
+        chosen, found["bound"] = assign_fairly(program, worth, chosen)
     if settings.balance:
-        found["uneven"] = pairs.take(np.flatnonzero(chosen))
-        chosen = even_loads(program, values, chosen, stated.list_loads(required.shape[1]))
+        found["uneven"] = usable.take(np.flatnonzero(chosen))
+        chosen = even_loads(program, worth, chosen, stated.list_loads(required.shape[1]))
     assigned = np.flatnonzero(chosen)
-    return SolvedAssignment(pairs=pairs.take(assigned), values=values[assigned], all=pairs, all_values=values, **found)
+    return SolvedAssignment(pairs=usable.take(assigned), values=worth[assigned], all=pairs, all_values=values, **found)
 
 
 def find_pairs(task: AssignmentTask) -> PairTable:
@@ -666,11 +558,12 @@ def _name(rows: Rows, ids: Sequence[str], noun: str) -> str:
 
 
 def _set_goals(task: AssignmentTask, pairs: PairTable) -> tuple[AssignmentProgram, Doubles, Doubles]:
-    """Return the programme, the values of its pairs (score and bid), and these with what keeping a pair is worth."""
+    """Return the programme, the values of its pairs (score and bid), and what keeping or vetoing each adds to them."""
     bids, kept = (
         look_up(stated, pairs.papers, pairs.reviewers, task.required.shape)
         for stated in (task.stated.bids, task.stated.kept)
     )
-    values = pairs.scores + task.settings.bid_weight * bids
-    bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
-    return AssignmentProgram(task.required, pairs), values, values + bonus * kept
+    values, settings = pairs.scores + task.settings.bid_weight * bids, task.settings
+    vetoed = np.random.default_rng(settings.seed).random(len(pairs)) >= settings.max_probability
+    bonus = BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
+    return AssignmentProgram(task.required, pairs), values, bonus * np.where(kept, 1.0, -1.0 * vetoed)

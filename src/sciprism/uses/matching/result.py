@@ -50,7 +50,7 @@ WORST = 5  # worst-served submissions that a result names
 class AssignedPair:
     """A submission and its reviewer. score: expertise; bid: -1 to 1; value: what was maximized.
 
-    papers: the reviewer's nearest ones. notes: such as "locked". probability: with which the pair was sampled.
+    papers: the reviewer's nearest ones. notes: such as "locked".
     """
 
     paper: str
@@ -61,7 +61,6 @@ class AssignedPair:
     value: float
     papers: tuple[ReviewerPaper, ...] = ()
     notes: tuple[str, ...] = ()
-    probability: float | None = None
 
     @property
     def reason(self) -> str:
@@ -71,8 +70,7 @@ class AssignedPair:
     def to_json(self) -> dict[str, Any]:
         """Return the pair as JSON values."""
         values = {name: getattr(self, name) for name in ("paper", "title", "reviewer", "score", "bid", "reason")}
-        probability = {} if self.probability is None else {"probability": round(self.probability, 4)}
-        return {**values, "papers": list(map(asdict, self.papers)), **probability}
+        return {**values, "papers": list(map(asdict, self.papers))}
 
 
 def describe_reason(papers: Sequence[ReviewerPaper], bid: float, notes: Sequence[str]) -> str:
@@ -175,11 +173,10 @@ def describe_pairs(task: AssignmentTask, submissions: Sequence[Paper], solved: S
     required, stated, rows, numbers = task.required, task.stated, solved.pairs.papers, solved.pairs.reviewers
     note = () if stated.scores is None else ("score given",)
     locked = required.are_among(required.locked, rows, numbers).tolist()
-    chances = [None] * len(rows) if solved.probabilities is None else solved.probabilities.tolist()
     columns = zip(
         *(rows.tolist(), numbers.tolist(), solved.pairs.scores.tolist(), solved.values.tolist()),
         look_up(stated.bids, rows, numbers, required.shape).tolist(),
-        *(task.scores.explain(rows, numbers), locked, chances),
+        *(task.scores.explain(rows, numbers), locked),
         strict=True,
     )
     return [
@@ -192,9 +189,8 @@ def describe_pairs(task: AssignmentTask, submissions: Sequence[Paper], solved: S
             value=value,
             papers=near,
             notes=("locked",) if is_locked else note,
-            probability=chance,
         )
-        for row, number, score, value, bid, near, is_locked, chance in columns
+        for row, number, score, value, bid, near, is_locked in columns
     ]
 
 
@@ -302,8 +298,8 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         result["before balancing"] = {"loads": _describe_loads(before), "mean score": _round(uneven.scores.mean())}
     if solved.kept is not None:
         result |= {"kept of the earlier assignment": solved.kept, "moved": solved.moved}
-    if solved.probabilities is not None:
-        result["mean probability of the sampled pairs"] = _round(solved.probabilities.mean())
+    if solved.vetoed is not None:
+        result["pairs in spite of the veto"] = solved.vetoed
     result["worst-served submissions"] = [
         {"paper": paper, "title": pairs[0].title, "mean value": _round(mean)}
         | {"reviewers": [{"reviewer": p.reviewer, "score": p.score, "reason": p.reason} for p in pairs]}
@@ -472,7 +468,7 @@ class FinishedAssignment:
         gain = f"would gain {value - values[lowest]:.4f} over {self.reviewers[lowest]}, but " if values else ""
         if explained.load < explained.most or not self.loads[number]:
             return (
-                f"{gain}has room: a lock, a group, a minimum load, fairness to others, --keep, --balance or sampling "
+                f"{gain}has room: a lock, a group, a minimum load, fairness to others, --keep, --balance or the veto "
                 "decided, or a change by hand"
             )
         other = min(self.loads[number], key=lambda paper: self._value(paper, number))

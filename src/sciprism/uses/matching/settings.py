@@ -29,7 +29,7 @@ def parse_scoring(text: str) -> tuple[int, float]:
     return (int(match[1] or 1), 0.0) if match[2] is None else (0, float(match[2]))
 
 
-Objective = Literal["fair", "sum", "perturbed"]
+Objective = Literal["fair", "sum"]
 _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
 
 
@@ -40,8 +40,8 @@ class MatchSettings:
     Fields with a text are options of `sciprism match`. max_papers: of reviewers whose own limit is not stated.
     scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. candidates: reviewers that are
     considered for each submission, at least.
-    objective: `fair` raises the worst-served submission, then the sum; `perturbed` samples, and no pair has more than
-    `max_probability`. quality: the least share of the highest sum, in expectation, where that probability permits it.
+    objective: `fair` raises the worst-served submission, then the sum. max_probability: of every pair; below 1, a
+    random veto, which the seed repeats, excludes pairs with the rest of the probability.
     """
 
     per_paper: Annotated[int, "Reviewers of each submission."] = 3
@@ -51,11 +51,10 @@ class MatchSettings:
     bid_weight: float = 0.1
     conflicts: tuple[str, ...] = CONFLICTS
     candidates: int = 100
-    objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
+    objective: Annotated[Objective, "fair or sum."] = "fair"
     balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
-    max_probability: float = 0.8
-    quality: float = 0.98
-    seed: Annotated[int, "Seed of a perturbed assignment."] = 0
+    max_probability: Annotated[float, "Of any pair, by a random veto: against collusion."] = 1.0
+    seed: Annotated[int, "Seed of the veto."] = 0
 
     def __post_init__(self) -> None:
         parse_scoring(self.scoring)
@@ -63,17 +62,14 @@ class MatchSettings:
             parse_requirement(text)
         if self.objective not in get_args(Objective):
             raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
-        if self.balance and self.objective == "perturbed":
-            raise InputError("a perturbed assignment has random loads; balance it with --objective fair or sum")
         for kind in self.conflicts:
             if kind not in CONFLICTS:
                 raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICTS)}, or none")
         for name in ("per_paper", "candidates", "max_papers"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; the least is 1")
-        for name in ("max_probability", "quality"):
-            if not 0 < getattr(self, name) <= 1:
-                raise InputError(f"{name} is {getattr(self, name)}, not above 0 and up to 1")
+        if not 0 < self.max_probability <= 1:
+            raise InputError(f"max_probability is {self.max_probability}, not above 0 and up to 1")
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""
