@@ -354,7 +354,7 @@ def test_the_lowest_versions_are_the_bounds():
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     groups = [
         project["optional-dependencies"][name]
-        for name in ("labels", "marc", "scale", "ray", "postgres", "qdrant", "serve", "train", "bench")
+        for name in ("labels", "scale", "ray", "postgres", "qdrant", "serve", "train", "bench")
     ]
     bounds = dict(re.sub(r"\[.*?\]|,.*", "", each).split(">=") for each in sum(groups, project["dependencies"]))
     lines = (root / "constraints-lowest.txt").read_text().splitlines()

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from build_marc import build_marc
 from build_zotero import build_zotero
 from format_samples import BINARY
 from sciprism.errors import InputError
@@ -17,7 +16,7 @@ from sciprism.papers.division import InputPart
 from sciprism.papers.readers.registry import paper_readers
 
 NAMES = sorted(paper_readers)
-BUILT = {"zotero": ("zotero.sqlite", build_zotero), "marc": ("marc.mrc", build_marc)}
+BUILT = {"zotero": ("zotero.sqlite", build_zotero)}
 """Binary formats: a file name, and what writes the sample."""
 TEXTS = sorted(paper_readers.keys() - {*BUILT, *BINARY})
 
@@ -30,8 +29,6 @@ def sample(samples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
         build(folder / file)
 
     def find(name: str) -> Path:
-        if name == "marc":
-            pytest.importorskip("pymarc")
         return folder / BUILT[name][0] if name in BUILT else samples[name]
 
     return find

@@ -159,7 +159,7 @@ def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: py
                 read(f"{scheme}://host/a.jsonl")
 
 
-@pytest.mark.parametrize("name", sorted(paper_readers.keys() - {"marc", "zotero"}))
+@pytest.mark.parametrize("name", sorted(paper_readers.keys() - {"zotero"}))
 @pytest.mark.parametrize("ranges", [True, False])
 def test_each_format_is_read_as_a_local_file_is(
     server: FileServer, samples: dict[str, Path], name: str, ranges: bool

@@ -1,4 +1,4 @@
-"""MARC 21, the records of library catalogues: MARCXML, and files of ISO 2709 (`.mrc`, in MARC-8 or UTF-8).
+"""MARC 21, the records of library catalogues, as MARCXML.
 
 The title is that of field 245 with its remainder and part, without the punctuation between them. Authors are the
 main and the added entries (1XX, 7XX), but for works, and people of another role, such as translators. The id is the
@@ -7,74 +7,22 @@ number of the record after its organization, as in `(DLC)5637241`; subjects are 
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterable, Iterator
+from xml.etree.ElementTree import Element
 
-from sciprism.errors import import_extra
 from sciprism.papers.bibliographic_fields import reorder_name
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, has_invalid_utf8
 from sciprism.papers.paper_rows import build_listed_paper
-from sciprism.papers.readers.registry import build_record, paper_readers
-from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.xml_records import read_xml_records
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.papers.xml_records import text_of
 
 Subfields = list[tuple[str, str]]  # code and text of each; a control field has the code ""
 MarcFields = dict[str, list[Subfields]]  # tag -> its fields
-_NAMESPACE = "http://www.loc.gov/MARC21/slim"
-_LEADER = re.compile(r"\A\s*\d{5}[a-z0-9 #|]{5}22\d{5}[\s\S]{3}45")
-_END, _PIECE, _MOST_BYTES = b"\x1d", 1 << 16, 1 << 20  # of a record the format allows 99,999 bytes
-_NOT_MARC_8 = re.compile(rb"[\xe0-\xfe]{3}")  # where these are accents of the letter after them
 _FULL_STOP = re.compile(r"[ ,]+\Z|(?<=[^\W\d_]{3})\.\Z")  # the end of a field, no initial
 _PERSONS, _BODIES = ("100", "700"), ("110", "111", "710", "711")
 _SUBJECTS = ("600", "610", "611", "630", "650", "651", "653")
 _AUTHOR = re.compile(r"\b(?:author|aut|creator|cre|dissertant|dis)\b", re.IGNORECASE)
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/)?10\.\d{4}")
-
-
-@paper_readers.reader("marcxml")
-def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-    """Yield every record of a collection, or of replies of SRU and OAI; a fault of the file is one BadRecord."""
-    for number, record in enumerate(read_xml_records(file, (f"{{{_NAMESPACE}}}record",)), 1):
-        if isinstance(record, BadRecord):
-            yield record
-            continue
-        fields = ((field, [(part.get("code", ""), "".join(part.itertext())) for part in field]) for field in record)
-        rows = [(field.get("tag", ""), parts or [("", field.text or "")]) for field, parts in fields]
-        yield build_record(_build_paper, rows, number, file)
-
-
-@paper_readers.reader("marc", check=lambda head: bool(_LEADER.match(head)))
-def read_marc(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-    """Yield every record; text that is UTF-8 is read so, whatever its leader says. MissingExtraError without pymarc."""
-    with import_extra("marc", "reading MARC (not MARCXML)"):
-        from pymarc import MARCReader
-    logging.getLogger("pymarc").addHandler(logging.NullHandler())  # it logs what it repairs
-    encoding = file.chosen_encoding or "iso8859-1"  # which stands for MARC-8
-    for number, chunk in enumerate(_split_records(file), 1):
-        is_utf8 = not file.chosen_encoding and not has_invalid_utf8(chunk.decode(errors="surrogateescape"))
-        if not is_utf8 and not file.chosen_encoding and _NOT_MARC_8.search(chunk) and b"\x1b" not in chunk:
-            yield BadRecord(number, None, "its text is neither UTF-8 nor MARC-8; name its encoding (--encoding cp1251)")
-            continue
-        reader = MARCReader(chunk, force_utf8=is_utf8, hide_utf8_warnings=True, file_encoding=encoding)
-        record = next(reader, None)
-        if record is None:
-            yield BadRecord(number, None, f"not MARC 21: {reader.current_exception}")
-            continue
-        rows = [(field.tag, [(code, text) for code, text in field.subfields]) for field in record.fields]
-        rows += [(field.tag, [("", field.data or "")]) for field in record.fields if not field.subfields]
-        yield build_record(_build_paper, rows, number, file)
-
-
-def _split_records(file: InputFile) -> Iterator[bytes]:
-    """Yield the bytes of each record; those of a damaged one do not shift the next."""
-    rest = b""
-    with file.binary() as stream:
-        while len(rest) < _MOST_BYTES and (piece := stream.read(_PIECE)):
-            *records, rest = (rest + piece).split(_END)
-            yield from (record.lstrip() + _END for record in records)
-    if rest.strip(b"\0\x1a \t\r\n"):
-        yield rest
 
 
 def _texts(fields: MarcFields, codes: str, *tags: str) -> list[str]:
@@ -83,10 +31,12 @@ def _texts(fields: MarcFields, codes: str, *tags: str) -> list[str]:
     return [text for text in found if text]
 
 
-def _build_paper(rows: Iterable[tuple[str, Subfields]]) -> Paper:
+@paper_readers.xml_elements("marcxml", "{http://www.loc.gov/MARC21/slim}record")
+def _build_paper(record: Element) -> Paper:
     fields: MarcFields = {}
-    for tag, parts in rows:
-        fields.setdefault(tag, []).append([(code, " ".join(text.split())) for code, text in parts])
+    for field in record:
+        parts = [(part.get("code", ""), text_of(part)) for part in field] or [("", text_of(field))]
+        fields.setdefault(field.get("tag", ""), []).append(parts)
     if "245" not in fields and "200" in fields:
         raise ValueError("UNIMARC, whose fields differ; convert it to MARC 21, such as with MarcEdit")
 

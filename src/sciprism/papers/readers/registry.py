@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
+from xml.etree.ElementTree import Element
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.papers.rows import ANY_LAYOUT, MAX_REASON_CHARS, JsonLayout, JsonObject, read_json_values, unfold
+from sciprism.papers.xml_records import read_xml_records
 from sciprism.registry import Registry
 
 Record = TypeVar("Record")
 Read = Callable[[InputFile, ReadOptions], Iterator[Record | Deletion | BadRecord]]
 Build = Callable[[JsonObject], Record | Deletion]
+BuildXml = Callable[[Element], Record | Deletion]
 
 _FORMATS: dict[str, Any] = tomllib.loads((files(__package__) / "formats.toml").read_text(encoding="utf-8"))
 JSON_SUFFIXES = ".jsonl .json .ndjson"
@@ -98,6 +101,22 @@ class FormatRegistry(Registry[FileFormat[Record]]):
                 return read_objects(file, build, layout, find_omission)
 
             self.reader(name, build=build, **row)(read)
+            return build
+
+        return register
+
+    def xml_elements(self, name: str, *tags: str) -> Callable[[BuildXml[Record]], BuildXml[Record]]:
+        """Register a function that makes a record of an XML element of one of these names."""
+
+        def register(build: BuildXml[Record]) -> BuildXml[Record]:
+            def read(file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
+                for number, element in enumerate(read_xml_records(file, tags), 1):
+                    if isinstance(element, BadRecord):
+                        yield element
+                    else:
+                        yield build_record(build, element, number, file)
+
+            self.reader(name)(read)
             return build
 
         return register

@@ -17,7 +17,7 @@ from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import FIELD_NAMES
-from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
+from sciprism.papers.xml_records import text_of, texts_of
 
 TaggedFields = dict[str, list[str]]  # tag -> its values
 TaggedLines = list[list[str]]  # the lines of each value of a tag
@@ -287,13 +287,7 @@ def _build_wos_paper(fields: TaggedFields) -> Paper:
     )
 
 
-@paper_readers.reader("endnote_xml")
-def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield every record of an XML file, whose text is in elements `style`; a fault of the file is one BadRecord."""
-    for record in read_xml_records(file, ("record",)):
-        yield record if isinstance(record, BadRecord) else _build_xml_paper(record)
-
-
+@paper_readers.xml_elements("endnote_xml", "record")
 def _build_xml_paper(record: Element) -> Paper:
     urls = [text_of(url) for url in record.iterfind("urls/*/url")]
     urls = [url for url in urls if url.startswith(("http://", "https://"))]

@@ -16,7 +16,7 @@ from sciprism.papers.bibliographic_fields import choose_title
 from sciprism.papers.cleaning import decode_latex, join_name, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
-from sciprism.papers.readers.registry import build_record, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
@@ -162,31 +162,26 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
     return list_texts(listed)
 
 
-@paper_readers.reader("arxiv_atom")
-def read_arxiv_atom(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-    """Yield the paper of every entry, as the snapshot has it: ids are without version, the first one gives the year.
+@paper_readers.xml_elements("arxiv_atom", f"{_ATOM}entry", "item")
+def _build_entry(entry: Element) -> Paper | Deletion:
+    """Return the paper of an entry, as the snapshot has it: its id is without version, the first one gives the year.
 
     A daily feed announces versions: the year of a paper is that of its id.
     """
-    for number, entry in enumerate(read_xml_records(file, (f"{_ATOM}entry", "item")), 1):
-        if isinstance(entry, BadRecord):
-            yield entry
-            continue
-        name = text_of(entry, f"{_ATOM}id") or text_of(entry, "guid")
-        summary = text_of(entry, f"{_ATOM}summary") or text_of(entry, "description")
-        announced, categories = _ANNOUNCED.match(summary), entry.iterfind(f"{_ATOM}category")
-        row = {
-            "id": normalize_arxiv(name.removeprefix("oai:arXiv.org:")),
-            "title": text_of(entry, f"{_ATOM}title") or text_of(entry, "title"),
-            "abstract": summary[announced.end() :] if announced else summary,
-            "authors": [*texts_of(entry, f"{_ATOM}author/{_ATOM}name"), *text_of(entry, _CREATOR).split(", ")],
-            "journal-ref": text_of(entry, f"{_ARXIV}journal_ref"),
-            "doi": text_of(entry, f"{_ARXIV}doi"),
-            "categories": [*(category.get("term", "") for category in categories), *texts_of(entry, "category")],
-            "versions": [{"created": f"20{announced['year']}" if announced else text_of(entry, f"{_ATOM}published")}],
-            "comments": text_of(entry, f"{_ARXIV}comment"),
-        }
-        if not row["id"]:  # wrong requests are answered so
-            yield BadRecord(number, None, f"no paper, but the reply {row['title']}: {row['abstract']}")
-            continue
-        yield build_record(_build_record, row, number, file)
+    name = text_of(entry, f"{_ATOM}id") or text_of(entry, "guid")
+    summary = text_of(entry, f"{_ATOM}summary") or text_of(entry, "description")
+    announced, categories = _ANNOUNCED.match(summary), entry.iterfind(f"{_ATOM}category")
+    row = {
+        "id": normalize_arxiv(name.removeprefix("oai:arXiv.org:")),
+        "title": text_of(entry, f"{_ATOM}title") or text_of(entry, "title"),
+        "abstract": summary[announced.end() :] if announced else summary,
+        "authors": [*texts_of(entry, f"{_ATOM}author/{_ATOM}name"), *text_of(entry, _CREATOR).split(", ")],
+        "journal-ref": text_of(entry, f"{_ARXIV}journal_ref"),
+        "doi": text_of(entry, f"{_ARXIV}doi"),
+        "categories": [*(category.get("term", "") for category in categories), *texts_of(entry, "category")],
+        "versions": [{"created": f"20{announced['year']}" if announced else text_of(entry, f"{_ATOM}published")}],
+        "comments": text_of(entry, f"{_ARXIV}comment"),
+    }
+    if not row["id"]:  # wrong requests are answered so
+        raise ValueError(f"no paper, but the reply {row['title']}: {row['abstract']}")
+    return _build_record(row)
