@@ -109,11 +109,11 @@ def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:
     ("settings", "message"),
     [
         ({"k": 0}, "k is 0"),
-        ({"interests": 0}, "0 interests"),
+        ({"interests": 0}, "interests is 0"),
         ({"balance": 1.5}, "balance is 1.5"),
         ({"diversity": 1.0}, "diversity is 1.0"),
-        ({"unwanted_weight": -1.0}, "unwanted weight is -1.0"),
-        ({"half_life": 0.0}, "half-life is 0.0"),
+        ({"unwanted_weight": -1.0}, "unwanted_weight is -1.0"),
+        ({"half_life": 0.0}, "half_life is 0.0; give a number from 0.001"),
     ],
 )
 def test_a_setting_out_of_range_is_an_error(settings: dict[str, float], message: str) -> None:

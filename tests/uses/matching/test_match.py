@@ -346,7 +346,7 @@ def test_written_files_are_what_was_found(files):
         ("profiles/~stars1.bib", "@article{a, title={T}}", "two files of reviewer ~stars1"),
         ("people.csv", "id,max\na,many\n", "line 2: maximum 'many' is not a number"),
         ("people.csv", "id,max\na,-1\n", "maximum '-1' is not a number"),
-        ("people.csv", "id\na\na\n", "reviewer a again, after"),
+        ("people.csv", "id\na\na\n", "two reviewers have the id 'a'"),
         ("people.csv", "id,max\na,1,stars,galaxies\n", "line 2: 4 cells, but the header has 2"),
         ("people.csv", "id,papers\na,nowhere\n", "'nowhere' of a is nowhere; name its file with --reviewer-papers"),
         ("people.csv", "colour\nred\n", "no id of a reviewer; columns: colour"),

@@ -499,7 +499,7 @@ def _find(index: Finder, text: str, kind: str, where: str) -> int:
     return number
 
 
-MAX_NAME = 80  # bytes of a file's name
+MAX_NAME = 40  # characters of an id in a file's name
 
 
 def write_pages(finished: FinishedAssignment, folder: Path) -> None:
@@ -534,13 +534,6 @@ def write_pages(finished: FinishedAssignment, folder: Path) -> None:
 
 
 def _name_files(ids: Sequence[str]) -> list[str]:
-    """Return a file's name for each id, distinct also where case does not matter."""
-    names: dict[str, str] = {}
-    for id in ids:
-        stem = re.sub(r"[^\w.-]+", "_", id).encode()[:MAX_NAME].decode(errors="ignore").strip("._") or "page"
-        name, number = stem, 1
-        while name.casefold() in names:
-            number += 1
-            name = f"{stem}-{number}"
-        names[name.casefold()] = f"{name}.html"
-    return list(names.values())
+    """Return a file's name for each id, distinct by its number also where case does not matter."""
+    stems = (re.sub(r"[^\w.-]+", "_", id)[:MAX_NAME].strip("._") for id in ids)
+    return [f"{stem}-{number}.html" for number, stem in enumerate(stems, 1)]

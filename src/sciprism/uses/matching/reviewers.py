@@ -299,37 +299,23 @@ _KNOWN = {*" ".join(_OF_PERSONS).split()}
 
 def read_records(path: Path) -> Iterator[Record]:
     """Yield the records of a table or of JSON objects; InputError for a row that cannot be read."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    file, name = InputFile(path), path.name.lower().removesuffix(".gz")
-    if name.endswith(_TABLES):
-        layout = rows.detect_layout(file.head(), lambda _: ())
-        headers = list(map(rows.normalize_header, layout.headers))
-        for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
-            where = file.locate(number, file.record_line)
-            if fault:
-                raise InputError(f"{where}: {fault}")
-            texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
-            yield where, {header: "" if is_missing(text) else text for header, text in texts.items()}
-    elif name.endswith(_JSON):
-        for number, line, value, reason in rows.read_json_values(
-            file, rows.JsonLayout(("notes", "reviewers", "profiles"))
-        ):
-            where = file.locate(number, line)
-            if reason or not isinstance(value, dict):
-                raise InputError(f"{where}: {reason or 'not an object'}")
-            content = value.pop("content", None)  # of OpenReview, versions 1 and 2
-            inner = content.items() if isinstance(content, Mapping) else ()
-            content = {key: item.get("value") if isinstance(item, Mapping) else item for key, item in inner}
-            yield where, _normalize_keys(content | value)
-    else:
+    file = InputFile(path)
+    if not file.name.endswith((*_TABLES, *_JSON)):
         raise InputError(
             f"{path}: not a table (.csv, .tsv) or JSON (.json, .jsonl) by its name; save it as one of them"
         )
+    for place, row in rows.read_named_rows(file, json=rows.JsonLayout(("notes", "reviewers", "profiles"))):
+        content = row.pop("content", None)  # of OpenReview, versions 1 and 2
+        inner = content.items() if isinstance(content, Mapping) else ()
+        content = {key: item.get("value") if isinstance(item, Mapping) else item for key, item in inner}
+        yield f"{path}, {place}", _normalize_keys(content | row)
 
 
 def _normalize_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {rows.normalize_header(str(key)): item for key, item in value.items()}
+    """Return an object with its keys as `columns.toml` has them, without the texts that say that nothing is there."""
+    texts = {key: item.strip() if isinstance(item, str) else item for key, item in value.items()}
+    there = {key: item for key, item in texts.items() if not (isinstance(item, str) and is_missing(item))}
+    return {rows.normalize_header(str(key)): item for key, item in there.items()}
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
@@ -390,8 +376,8 @@ def read_reviewers(
 
     papers: where their papers are, where the table does not hold them: a folder with a file per reviewer (its name
     is an id, e-mail address or name of the reviewer), or paper files or collections whose ids the table's column
-    `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, an id that occurs
-    twice, a paper that is not there, a limit that is no number.
+    `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, a paper that is not
+    there, a limit that is no number.
     """
     report = report or ReadReport()
     if not path.exists():
@@ -471,14 +457,9 @@ def _read_folder(folder: Path, skip_bad: bool, report: ReadReport) -> dict[str, 
 
 def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -> Iterator[Reviewer]:
     """Yield reviewers with the papers that their records hold, or name by id. there: where others are not."""
-    seen: dict[str, str] = {}
     for where, record in read_records(path):
         try:
-            reviewer = _build_reviewer(record)
-            if reviewer.id in seen:
-                raise ValueError(f"reviewer {reviewer.id} again, after {seen[reviewer.id]}")
-            seen[reviewer.id] = where
-            papers = []
+            reviewer, papers = _build_reviewer(record), []
             listed = _get(record, _COLUMNS["reviewer"]["papers"])
             for item in listed if isinstance(listed, list) else read_texts(listed):
                 if isinstance(item, Mapping):

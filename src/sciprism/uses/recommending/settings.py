@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Annotated
 
 from sciprism.errors import InputError
+
+_RANGES = {
+    **dict.fromkeys(("k", "interests"), (1, inf)),
+    "balance": (0, 1),
+    "diversity": (0, 0.999),
+    "unwanted_weight": (0, inf),
+    "half_life": (0.001, inf),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +38,10 @@ class RecommendSettings:
     now: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"k is {self.k}; ask for at least one paper")
-        if self.interests is not None and self.interests < 1:
-            raise InputError(f"{self.interests} interests: ask for at least one, or for none to find their number")
-        if not 0 <= self.balance <= 1:
-            raise InputError(f"balance is {self.balance}; give a part of the list, from 0 to 1")
-        if not 0 <= self.diversity < 1:
-            raise InputError(f"diversity is {self.diversity}; give a weight from 0 to below 1")
-        if self.unwanted_weight < 0:
-            raise InputError(f"the unwanted weight is {self.unwanted_weight}; give 0 or more")
-        if self.half_life is not None and self.half_life <= 0:
-            raise InputError(f"the half-life is {self.half_life} years; give a positive number")
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise InputError(f"{name} is {value}; give a number from {least} to {most}")
 
     @property
     def year(self) -> int:
