@@ -29,8 +29,6 @@ def test_published_files_become_the_rows_of_the_layout(name):
     ("name", "published", "message"),
     [
         ("cranfield", {"cran.all.1400": ""}, "cranqrel: 0 such files"),
-        ("labelled-texts", {"train.txt": '{"text": "a", "label": "b"}\n{"text"'}, "train.txt, line 2: not JSON"),
-        ("pubmedqa", {"test_ground_truth.json": "<html>"}, "test_ground_truth.json: not JSON"),
         ("word-tags", {"dev.tsv": "a\tO\nb\n"}, "dev.tsv, line 1: a sentence with a word without a tag"),
         ("hallmarks", CASES["hallmarks"]["published"] | {"h-1/labels/12.txt": "< < "}, "labels of 2"),
     ],

@@ -202,6 +202,9 @@ def test_refusals_of_a_server(server, manifest, tmp_path):
     server.restart({"/npl.tar.gz": b"<!doctype html><title>Moved</title>"})
     (wrong,) = fetch_data(manifest(), tmp_path / "d")
     assert wrong.status == "failed" and "an HTML page (Moved)" in wrong.detail
+    server.restart({"/npl.tar.gz": b'{"text"'})
+    (wrong,) = fetch_data(manifest(converter="labelled-texts"), tmp_path / "e")
+    assert wrong.status == "failed" and "ir_npl: its form has changed" in wrong.detail
 
 
 BOMB = b"\0" * 60_000_000

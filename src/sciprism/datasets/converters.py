@@ -2,7 +2,7 @@
 
 A converter is a function of the published files, name -> bytes: the names of the manifest (`published.toml`), or
 those inside an archive. It returns the files of the data set's folder, name -> rows: objects for `.jsonl.gz`, tuples
-for `.tsv`, one object for `.json`. What cannot be converted is an InputError that names the file.
+for `.tsv`, one object for `.json`. What cannot be converted raises: `fetching` says of which data set it is.
 """
 
 from __future__ import annotations
@@ -50,23 +50,9 @@ def find(files: Files, name: str) -> str:
     return decode(files[found[0]])
 
 
-def parse_json(place: str, text: str) -> Any:
-    """Return the object of a text. Raises InputError where it is no JSON."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{place}: not JSON ({error}); the form has changed at its owner's") from None
-
-
-def read_json(files: Files, name: str) -> Any:
-    """Return the object of a JSON file."""
-    return parse_json(name, find(files, name))
-
-
-def read_json_lines(name: str, text: str) -> list[Any]:
-    """Return the object of each line that is not empty."""
-    lines = enumerate(text.split("\n"), 1)
-    return [parse_json(f"{name}, line {number}", line) for number, line in lines if line.strip()]
+def read_json_lines(files: Files, name: str) -> list[Any]:
+    """Return the object of each line of a file that is not empty."""
+    return [json.loads(line) for line in find(files, name).split("\n") if line.strip()]
 
 
 def read_table(files: Files, name: str) -> Iterator[dict[str, str]]:
@@ -101,16 +87,16 @@ def _read_sentences(name: str, text: str) -> Iterator[dict[str, Any]]:
 @CONVERTERS.register("labelled-texts")
 def convert_labelled_texts(files: Files) -> Folder:
     """Read JSON lines with text and label, a file a part; what else they hold is not needed."""
-    read = {name: read_json_lines(name, decode(content)) for name, content in files.items()}
+    read = {name: read_json_lines(files, name) for name in files}
     return {_name_part(name): [{key: row[key] for key in ("text", "label")} for row in read[name]] for name in read}
 
 
 @CONVERTERS.register("pubmedqa")
 def convert_pubmedqa(files: Files) -> Folder:
     """Read PubMedQA's labelled part; the questions of `test_ground_truth.json` are the test."""
-    test = read_json(files, "test_ground_truth.json").keys()
+    test = json.loads(find(files, "test_ground_truth.json")).keys()
     parts: dict[str, list[Any]] = {"train.jsonl.gz": [], "test.jsonl.gz": []}
-    for key, found in read_json(files, "ori_pqal.json").items():
+    for key, found in json.loads(find(files, "ori_pqal.json")).items():
         row = {
             "id": key,
             "question": found["QUESTION"],
@@ -125,7 +111,7 @@ def convert_pubmedqa(files: Files) -> Folder:
 def convert_covid_qa(files: Files) -> Folder:
     """Read COVID-QA (SQuAD's form); an answer that is not at its stated offset is searched for near it."""
     documents, questions = [], []
-    for article in read_json(files, "covid-qa.json")["data"]:
+    for article in json.loads(find(files, "covid-qa.json"))["data"]:
         for paragraph in article["paragraphs"]:
             key, context = str(paragraph["document_id"]), paragraph["context"]
             documents.append({"id": key, "context": context})
@@ -148,11 +134,11 @@ def convert_scifact(files: Files) -> Folder:
     """Read SciFact's release: the abstracts, the claims, and as qrels the abstracts that each claim cites."""
     corpus = [
         {"_id": str(row["doc_id"]), "title": row["title"], "text": fold(" ".join(row["abstract"]))}
-        for row in read_json_lines("corpus.jsonl", find(files, "corpus.jsonl"))
+        for row in read_json_lines(files, "corpus.jsonl")
     ]
     folder: Folder = {"corpus.jsonl.gz": corpus, "queries.jsonl.gz": []}
     for part in ("train", "dev"):
-        claims = read_json_lines(f"claims_{part}.jsonl", find(files, f"claims_{part}.jsonl"))
+        claims = read_json_lines(files, f"claims_{part}.jsonl")
         folder["queries.jsonl.gz"] += [{"_id": str(row["id"]), "text": row["claim"]} for row in claims]
         cited = {(int(row["id"]), int(name)) for row in claims for name in row["cited_doc_ids"]}
         folder[f"qrels/{part}.tsv"] = [QRELS, *((claim, name, 1) for claim, name in sorted(cited))]
@@ -255,13 +241,13 @@ def _read_slashed(text: str) -> Iterator[tuple[str, str]]:
 def convert_csfcube(files: Files) -> Folder:
     """Read CSFCube: abstracts, and for each facet the adjudicated grades of the candidates."""
     papers = {}
-    for row in read_json_lines("abstracts", find(files, "abstracts-csfcube-preds.jsonl")):
+    for row in read_json_lines(files, "abstracts-csfcube-preds.jsonl"):
         facts = {"year": row.get("metadata", {}).get("year")}
         key = str(row["paper_id"])
         papers[key] = {"_id": key, "title": row["title"], "text": " ".join(row["abstract"]), "metadata": facts}
     queries, grades = [], []
     for facet in ("background", "method", "result"):
-        for key, pool in read_json(files, f"test-pid2anns-csfcube-{facet}.json").items():
+        for key, pool in json.loads(find(files, f"test-pid2anns-csfcube-{facet}.json")).items():
             name, paper = f"{key}_{facet}", papers[key]
             text = f"{paper['title']}. {paper['text']}"
             queries.append({"_id": name, "text": text, "metadata": {"paper_id": key, "facet": facet}})
@@ -362,7 +348,7 @@ def _read_hallmarks(files: Files, key: str) -> dict[str, Any]:
 def convert_s2orc_sample(files: Files) -> Folder:
     """Read S2ORC's sample of metadata: papers with an abstract and their fields of study."""
     papers = []
-    for row in read_json_lines("sample.jsonl", find(files, "sample.jsonl")):
+    for row in read_json_lines(files, "sample.jsonl"):
         if row["abstract"]:
             venue = normalize_unicode("NFC", row["journal"] or row["venue"] or "")
             paper = {"id": f"s2:{row['paper_id']}", "title": row["title"], "abstract": fold(row["abstract"])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -452,8 +452,6 @@ def _list_names(columns: set[int]) -> tuple[str, ...]:
     return tuple(HALLMARKS[column] for column in sorted(columns))
 
 
-SQUAD = ("train-v2.0.json", "dev-v2.0.json")
-SQUAD_FOLDERS = ("", "squad", "squad2", "squad_v2", "rajpurkar/squad_v2")
 SQUAD_REPO = "rajpurkar/squad_v2"
 NO_CONTEXT = "question without a context, dropped"
 
@@ -472,9 +470,8 @@ class ContextQuestion(NamedTuple):
 class SquadFiles:
     """Read SQuAD-2 JSON: articles of paragraphs of questions. No answer: the question cannot be answered.
 
-    topics: titles of SQuAD-2 articles whose questions are added to train, from SQuAD's files (`SQUAD`, in any
-    of `SQUAD_FOLDERS`) or the hub's copy. dev_share: of train, where there is no dev, sampled by a hash of
-    the contexts, without the questions of topics.
+    topics: titles of SQuAD-2 articles whose questions are added to train, from `SQUAD_REPO`. dev_share: of train,
+    where there is no dev, sampled by a hash of the contexts, without the questions of topics.
     """
 
     files: PartFiles
@@ -599,14 +596,10 @@ def build_span_input(parts: Parts[ContextQuestion], dropped: DropReport, where: 
     )
 
 
-def _read_articles(
-    data_root: DataRoot, path: Path, dropped: DropReport, only: Container[str] | None = None
-) -> Iterator[ContextQuestion]:
-    """Yield the questions of a file in SQuAD's layout. only: the titles of the articles to read."""
+def _read_articles(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[ContextQuestion]:
+    """Yield the questions of a file in SQuAD's layout."""
     for number, article in enumerate(_require_objects(dict(data_root.members(path)), "data", path)):
         title = clean_text(article.get("title"))
-        if only is not None and _normalize_title(title) not in only:
-            continue
         for paragraph in _require_objects(article, "paragraphs", path):
             context = paragraph.get("context") or ""
             group = title or as_id(paragraph.get("document_id")) or str(number)
@@ -625,33 +618,18 @@ def _require_objects(row: dict[str, Any], name: str, path: Path) -> list[dict[st
 
 
 def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport) -> list[ContextQuestion]:
-    """Return the questions of some articles of SQuAD-2. Raises InputError that says how to get them."""
-    wanted = {_normalize_title(topic) for topic in topics}
-    top = data_root.folder or Path()
-    paths = [next(filter(None, (find_file(top / at, name) for at in SQUAD_FOLDERS)), None) for name in SQUAD]
-    questions = [question for path in paths if path for question in _read_articles(data_root, path, dropped, wanted)]
-    if not any(paths):
-        try:
-            questions = list(_read_hub_topics(data_root, wanted, dropped))
-        except InputError as error:
-            raise type(error)(f"{error}. Or copy SQuAD's {' and '.join(SQUAD)} into squad/") from error
-    if not questions:
-        raise InputError(f"the local SQuAD files lack {', '.join(sorted(wanted))}; download {SQUAD_REPO}")
-    for topic in sorted(wanted - {_normalize_title(question.group) for question in questions}):
-        dropped.add("topic without an article in the local SQuAD files", topic)
-    for question in questions:
-        dropped.add("question of a SQuAD topic", question.id)
-    return questions
-
-
-def _read_hub_topics(data_root: DataRoot, wanted: set[str], dropped: DropReport) -> Iterator[ContextQuestion]:
-    shared: dict[str, str] = {}
+    """Return the questions of some articles of SQuAD-2, from the hub's data set or a copy of it."""
+    wanted, shared, questions = {_normalize_title(topic) for topic in topics}, dict[str, str](), list[ContextQuestion]()
     for split in ("train", "validation"):
         for row in data_root.rows(SQUAD_REPO, "squad_v2", split=split, dropped=dropped):
-            if _normalize_title(clean_text(row.get("title"))) in wanted:
+            if _normalize_title(title := clean_text(row.get("title"))) in wanted:
                 context = shared.setdefault(row["context"], row["context"])
-                if question := parse_question(row, context, clean_text(row["title"]), dropped):
-                    yield question
+                if question := parse_question(row, context, title, dropped):
+                    questions.append(question)
+                    dropped.add("question of a SQuAD topic", question.id)
+    for topic in sorted(wanted - {_normalize_title(question.group) for question in questions}):
+        dropped.add("topic without an article in SQuAD", topic)
+    return questions
 
 
 def _parse_answers(answers: Any) -> Iterator[tuple[str, int]]:
