@@ -186,18 +186,13 @@ def test_the_page_loads_nothing_and_texts_stay_texts(vectors, plain, tmp_path):
     numbers, texts = (gzip.decompress(base64.b64decode(tags.texts[name])) for name in ("numbers", "texts"))
     titles, authors, links, abstracts = (column.split("\n") for column in texts.decode().split("\0"))
     assert len(titles) == len(authors) == len(links) == len(abstracts) == 30 and len(abstracts[0]) <= 402
-    length = int.from_bytes(numbers[:4], "little")
-    head = json.loads(numbers[4 : 4 + length])
-    assert head["papers"] == 30 and head["years"] == [1991, 2018] and head["venues"] == ["Ponds", "Skies"]
-    at = -(-(4 + length) // 4) * 4
-    arrays = {}
-    for name, kind, width in head["arrays"]:
-        arrays[name] = np.frombuffer(numbers, f"<{kind}", 30 * width, at)
-        at = -(-(at + arrays[name].nbytes) // 4) * 4
-    assert at == len(numbers) and 65535 in (np.ptp(arrays["x"]), np.ptp(arrays["y"]))
+    data = json.loads(numbers)
+    assert data["papers"] == 30 and data["years"] == [1991, 2018] and data["venues"] == ["Ponds", "Skies"]
+    assert 65535 in (np.ptp(data["x"]), np.ptp(data["y"]))
     number = titles.index("Sediment of rivers near place3")
-    assert links[number] == "https://doi.org/10.1/3" and arrays["year"][number] == 1993
-    assert arrays["topic0"][number] == 0 and arrays["field"][number] == head["fields"].index("rivers")
+    assert links[number] == "https://doi.org/10.1/3" and data["year"][number] == 1993
+    assert data["codes"][0][number] == 0 and data["field"][number] == data["fields"].index("rivers")
+    assert len(data["near"][number]) == 5
 
 
 def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, capsys):

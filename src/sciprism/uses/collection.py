@@ -443,5 +443,4 @@ def flatten(value: Any) -> Any:
     """Return a value as one cell of CSV."""
     if not isinstance(value, list):
         return "" if value is None else value
-    cells = (f"{item[0]}={item[1]}" if isinstance(item, tuple) else item for item in value)
-    return SEPARATOR.join(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells)
+    return SEPARATOR.join("=".join(item) if isinstance(item, tuple) else item for item in value)

@@ -449,13 +449,12 @@ def write_parquet(drawn: PaperMap, stored: StoredCollection, path: Path) -> None
     facts = {KEY: json.dumps({"origin": asdict(drawn.origin), "names": drawn.names}).encode("utf-8", "replace")}
 
     def write(file: BinaryIO) -> None:
-        writer = None
-        for start in range(0, len(drawn.rows), PART):
-            table = _build_part(drawn, stored, slice(start, start + PART))
-            writer = writer or parquet.ParquetWriter(file, table.schema.with_metadata(facts), compression="zstd")
-            writer.write_table(table.replace_schema_metadata(facts))
-        assert writer is not None
-        writer.close()
+        parts = (slice(start, start + PART) for start in range(0, len(drawn.rows), PART))
+        tables = (_build_part(drawn, stored, part).replace_schema_metadata(facts) for part in parts)
+        first = next(tables)
+        with parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
 
     write_atomically(path, write)
 
@@ -580,7 +579,7 @@ def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[t
 
 
 def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[str], fields: Sequence[str]) -> str:
-    """Pack positions, years, codes and neighbours: a head in JSON, then arrays, each at a multiple of four bytes."""
+    """Pack positions, years, codes, neighbours and topics as JSON, a list for each column."""
     low, high = drawn.positions.min(axis=0), drawn.positions.max(axis=0)
     scale = GRID / max(float((high - low).max()), 1e-9)
 
@@ -594,23 +593,18 @@ def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[st
     near = number_of[drawn.nearest.numbers[shown][:, :NEAR]]
     (venues, venue), (fields, field) = _number(venues), _number(fields)
     x, y = find_place(drawn.positions[shown]).T
-    arrays = {"x": x, "y": y, "venue": venue, "field": field}
-    arrays |= {f"topic{level}": np.where(codes < 0, NO_CODE, codes)[shown] for level, codes in enumerate(drawn.codes)}
-    contents = [(name, "u2", 1, np.asarray(values).astype("<u2")) for name, values in arrays.items()]
-    contents += [("year", "i2", 1, years.astype("<i2")), ("near", "i4", near.shape[1], near.astype("<i4"))]
+    columns = {"x": x, "y": y, "venue": venue, "field": field, "year": years, "near": near}
+    codes = (np.where(codes < 0, NO_CODE, codes)[shown].tolist() for codes in drawn.codes)
     dated = years[years != NO_YEAR]
-    head: dict[str, Any] = {
+    data: dict[str, Any] = {name: values.astype(int).tolist() for name, values in columns.items()} | {
         "papers": len(shown),
-        "width": near.shape[1],
         "years": [int(dated.min()), int(dated.max())] if len(dated) else None,
         "venues": venues,
         "fields": fields,
         "levels": [[_place_topic(topic, find_place, scale) for topic in topics] for topics in drawn.levels],
-        "arrays": [(name, kind, width) for name, kind, width, _ in contents],
+        "codes": list(codes),
     }
-    text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
-    parts = [np.uint32(len(text)).astype("<u4").tobytes() + text, *(values.tobytes() for *_, values in contents)]
-    return _compress(b"".join(part + bytes(-len(part) % 4) for part in parts))
+    return _compress(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
 def _place_topic(topic: Topic, find_place: Callable[[Any], Doubles], scale: float) -> dict[str, Any]:

@@ -13,26 +13,18 @@ const pen = names.getContext("2d"), number = value => value.toLocaleString("en")
 let data, view, size = { w: 1, h: 1, dpr: 1 }, ink = {}, colours, state, gl, chosen = -1, hovered = -1, boxes = [], ends = [0, 0];
 const filter = { words: [], venue: -1, field: -1, from: -Infinity, to: Infinity, only: null, by: "", area: null };
 
-// ---- Reading: base64 of gzip; a head in JSON, then arrays; texts are columns of lines.
+// ---- Reading: base64 of gzip; numbers are JSON, texts are columns of lines.
 async function unpack(id) {
   const node = get(id), bytes = Uint8Array.from(atob(node.textContent), letter => letter.charCodeAt(0));
   node.remove();
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 async function read() {
-  const buffer = await unpack("numbers"), head = new DataView(buffer).getUint32(0, true);
-  data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, head)));
-  let at = Math.ceil((4 + head) / 4) * 4;
-  for (const [name, kind, width] of data.arrays) {
-    const length = data.papers * width;
-    data[name] = new { u2: Uint16Array, i2: Int16Array, i4: Int32Array }[kind](buffer, at, length);
-    at = Math.ceil((at + length * +kind[1]) / 4) * 4;
-  }
-  const columns = new TextDecoder().decode(await unpack("texts")).split("\0");
+  data = JSON.parse(await unpack("numbers"));
+  const columns = (await unpack("texts")).split("\0");
   ["titles", "authors", "links", "abstracts"].forEach((name, i) => data[name] = columns[i].split("\n"));
   const span = places => { let low = 65535, high = 0; for (const value of places) { low = Math.min(low, value); high = Math.max(high, value); } return Math.max(1000, high - low); };
   data.span = [span(data.x), span(data.y)];
-  data.codes = data.levels.map((_, i) => data["topic" + i]);
 }
 
 // ---- Colours
@@ -339,7 +331,7 @@ function at(px, py, reach) {
   }
   return best;
 }
-const near = i => [...data.near.subarray(i * data.width, (i + 1) * data.width)].filter(other => other >= 0);
+const near = i => data.near[i].filter(other => other >= 0);
 const source = i => [data.venue[i] < 65535 && data.venues[data.venue[i]], data.year[i] > -9999 && data.year[i]].filter(Boolean).join(", ");
 
 function hover(px, py) {
