@@ -83,8 +83,8 @@ def share_texts() -> None:
     LinearAdapter.remember_texts = lambda method: setattr(method, "_remembered", remembered)  # type: ignore[method-assign]
 
 
-def write_triplets(collection: Collection, first: int, folder: Path) -> None:
-    """Write the papers before a year, and triplets of them."""
+def write_triplets(collection: Collection, first: int, folder: Path, options: Sequence[str] = PREPARE) -> None:
+    """Write the papers before a year, and triplets of them. options: of `prepare citations`."""
     if (folder / "triplets" / "citations.json").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def write_triplets(collection: Collection, first: int, folder: Path) -> None:
             references = [collection.papers[other].id for other in sorted(collection.cited[row])]
             facts = {"id": paper.id, "title": paper.title, "abstract": paper.abstract, "references": references}
             file.write(json.dumps(facts) + "\n")
-    run_command("prepare", "citations", folder / "papers.jsonl", "-o", folder / "triplets", *PREPARE)
+    run_command("prepare", "citations", folder / "papers.jsonl", "-o", folder / "triplets", *options)
 
 
 def encode(model: str | Path, collection: Collection, stored: Path) -> np.ndarray:
