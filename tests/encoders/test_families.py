@@ -30,7 +30,7 @@ MODELS = {
     "electra": ("Electra", {**WIDE, "embedding_size": 32}),
 }
 """Model type -> the class of transformers, and the settings of a small model; BERT's own tests have the others."""
-LENGTHS = (3, 40, 9, 17, 40, 1)
+LENGTHS = (3, 40, 40, 9, 17, 1)
 TEXTS = ["dark matter in our galaxy", "the gene and the brain " * 5, "light"]
 AFTER_NORMS = {"pals": "norms before each"}
 PLACED = {"prefix": "rotary positions", "instruction": "rotary positions"}

@@ -59,14 +59,29 @@ def attend_packed(
 def attend_window(q: Tensor, k: Tensor, v: Tensor, dropout: float, window: int) -> Tensor:
     """Return the attention over (n, H, L, D) of each token to those at most `window` before and after it.
 
-    Blocks of queries attend to the keys around them, so that memory grows with L, not with its square.
+    Where that is less work, blocks of queries attend to the keys around them: memory grows with L, not with its square.
+    Four dimensions and one mask, as torch's fused operator of the CPU wants them.
     """
-    size, length = 2 * window, q.shape[2]
+    count, length = q.shape[0], q.shape[2]
+    if length <= 4 * window:
+        return attend_dense(q, k, v, dropout, _near(length, window, q.device))
+    size = 2 * window
     blocks = -(-length // size)
     rest = blocks * size - length
-    q = F.pad(q, (0, 0, 0, rest)).view(*q.shape[:2], blocks, size, -1)
+    q = F.pad(q, (0, 0, 0, rest)).unflatten(2, (blocks, size))
     k, v = (F.pad(x, (0, 0, window, window + rest)).unfold(2, 2 * size, size).transpose(-1, -2) for x in (k, v))
-    return attend_dense(q, k, v, dropout, _window_mask(length, window, q.device)).flatten(2, 3)[:, :, :length]
+    q, k, v = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v))  # (count blocks, H, tokens, D)
+    mask = _window_mask(length, window, q.device).repeat(count, 1, 1)[:, None]
+    out = attend_dense(q, k, v, dropout, mask).unflatten(0, (count, blocks))
+    return out.transpose(1, 2).flatten(2, 3)[:, :, :length]
+
+
+@lru_cache(maxsize=16)
+def _near(length: int, window: int, device: torch.device) -> Tensor:
+    """Return which tokens of a text each one attends to, (L, L), cached as `_bounds` are."""
+    with torch.inference_mode(False):
+        place = torch.arange(length, device=device)
+        return (place - place[:, None]).abs() <= window
 
 
 @lru_cache(maxsize=16)
