@@ -26,6 +26,7 @@ from typing import Any
 
 import torch
 
+from encode import make_modernbert
 from measurement import build_parser, interleave, provenance, ratio, read_json_lines, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
@@ -40,7 +41,8 @@ SHAPES = {
     "bert": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
 }
 TINY = {"layers": 2, "hidden": 32, "heads": 2, "intermediate": 64}
-MAX_LENGTH = 256
+TINY_MODERN = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
+MAX_LENGTH, LONG = 256, 4096
 PEER = "sentence-transformers"
 PEER_BATCHES = (64, 256)
 LIBRARIES = ("torch", "sentence-transformers", "transformers", "tokenizers", "numpy")
@@ -65,7 +67,9 @@ class Bench:
     def shape(self, name: str) -> Path:
         """Return the folder of a random model, written on first use."""
         folder = self.folder / name
-        if not folder.exists():
+        if not folder.exists() and name == "modernbert":
+            make_modernbert(self.folder, **TINY_MODERN if self.tiny else {})
+        elif not folder.exists():
             shape = (TINY if self.tiny else SHAPES[name]) | {"positions": 512, "types": 2, "norm_eps": 1e-12}
             tokenizer = resolve(None)[1] / "tokenizer.json"
             create_encoder(shape, tokenizer, max_length=MAX_LENGTH, distance="cosine", device="cpu").save(folder)
@@ -119,14 +123,19 @@ class Bench:
         return row | {"busy": round(self.measure_busy(run) / wall, 3)}
 
 
-def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_count: int) -> Row:
-    """Return rates of both sides for a shape, the device's share of the time, and its share of the product rate."""
+def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_count: int, joined: int = 1) -> Row:
+    """Return rates of both sides for a shape, the device's share of the time, and its share of the product rate.
+
+    joined: papers in a text, of which `LONG` tokens are read where there are several.
+    """
     from sentence_transformers import SentenceTransformer
 
-    texts = [f"{paper['title']} {paper['abstract']}" for paper in bench.take(count)]
+    papers = [f"{paper['title']} {paper['abstract']}" for paper in bench.take(count * joined)]
+    texts = [" ".join(papers[first : first + joined]) for first in range(0, len(papers), joined)]
     few, encoder = texts[:peer_count], bench.encoder(shape, precision)
     peer = SentenceTransformer(str(bench.shape(shape)), device=str(bench.device))
-    peer.max_seq_length = MAX_LENGTH
+    peer.max_seq_length = LONG if joined > 1 else MAX_LENGTH
+    encoder.truncate_to(peer.max_seq_length)
     if precision == "bfloat16":
         peer.bfloat16()
 
@@ -213,6 +222,10 @@ ROWS: dict[str, Callable[[Bench], Row]] = {
     "MiniLM shape, bfloat16": lambda bench: compare_speed(bench, "minilm", "bfloat16", 32_768, 4_096),
     "BERT-base shape, bfloat16": lambda bench: compare_speed(bench, "bert", "bfloat16", 16_384, 4_096),
     "BERT-base shape, float32": lambda bench: compare_speed(bench, "bert", "float32", 2_048, 1_024),
+    "ModernBERT-base shape, bfloat16": lambda bench: compare_speed(bench, "modernbert", "bfloat16", 8_192, 4_096),
+    "ModernBERT-base shape, 4,096 tokens, bfloat16": lambda bench: compare_speed(
+        bench, "modernbert", "bfloat16", 256, 256, joined=32
+    ),
     "sciprism-small, four formats, bfloat16": encode_formats,
     "sciprism-small, titles, bfloat16": encode_titles,
     "training BERT-base shape, 64 pairs, bfloat16": lambda bench: train(bench, "bert", 64),

@@ -58,8 +58,8 @@ def read_texts(data: Path, count: int) -> list[str]:
     return [f"{row['title']} {row['abstract']}" for row in rows[:: len(rows) // count][:count]]
 
 
-def make_modernbert(folder: Path) -> Path:
-    """Write a model of ModernBERT-base's shape with random weights and MiniLM's tokenizer; return its folder."""
+def make_modernbert(folder: Path, **settings: int) -> Path:
+    """Write a model of ModernBERT-base's shape, or of another one, with random weights; return its folder."""
     from transformers import ModernBertConfig, ModernBertModel
 
     from sciprism import Encoder
@@ -67,7 +67,7 @@ def make_modernbert(folder: Path) -> Path:
 
     torch.manual_seed(0)
     special = {"pad_token_id": 0, "cls_token_id": 101, "sep_token_id": 102, "bos_token_id": 101, "eos_token_id": 102}
-    ModernBertModel(ModernBertConfig(**special)).save_pretrained(folder / "plain")
+    ModernBertModel(ModernBertConfig(**special, **settings)).save_pretrained(folder / "plain")
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(resolve(MINILM)[1] / name, folder / "plain")
     Encoder.load(folder / "plain", pooling="mean", max_length=8192, device="cpu").save(folder / "modernbert")
