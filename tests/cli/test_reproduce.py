@@ -36,11 +36,11 @@ def workplace(tmp_path, monkeypatch, tiny_model):
     write(tmp_path / "data", "citegraph_vis/papers", rows)
     for name, pooling in (("vanilla", "mean"), ("mha", "cls")):
         Encoder.load(tiny_model, pooling=pooling).save(tmp_path / name)
-    (tmp_path / "models.toml").write_text('vanilla = "vanilla"\nmha-expert = "mha"\n')
     return tmp_path
 
 
 OPEN = ("scimult", "5", "--data", "open/quick")
+MODELS = ("--models", "vanilla=vanilla", "--models", "mha-expert=mha")
 
 
 def test_the_list_names_tables_and_models(monkeypatch, capsys):
@@ -50,7 +50,7 @@ def test_the_list_names_tables_and_models(monkeypatch, capsys):
 
 
 def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeypatch, capsys):
-    words = (*OPEN, "--only", "mha-expert", "--models", "models.toml")
+    words = (*OPEN, "--only", "mha-expert", *MODELS)
     status, out, err = reproduce(monkeypatch, capsys, *words)
     assert status == 0, err
     assert "### Table 5 of SciMult: links among all papers (open/quick)" in out and "| MHAExpert" in out
@@ -70,7 +70,7 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     ("words", "message"),
     [
         (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
-        (("scimult", "5", "--only", "vanilla", "--models", "vanilla=vanilla"), "scimult/link_prediction_retrieval"),
+        (("scimult", "5", "--only", "vanilla", "--models", "vanilla=none"), "none"),
     ],
 )
 def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, message):
@@ -90,7 +90,7 @@ def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert")
     status, _, err = reproduce(monkeypatch, capsys, *words, "--from-results")
     assert status == 2 and "results/scimult holds no results of mha-expert" in err
-    _, made, _ = reproduce(monkeypatch, capsys, *words, "--models", "models.toml")
+    _, made, _ = reproduce(monkeypatch, capsys, *words, *MODELS)
     for name in ("vanilla", "mha", "data"):
         shutil.rmtree(workplace / name)
     monkeypatch.delenv("SCIPRISM_DATA")
@@ -98,7 +98,7 @@ def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
         status, shown, err = reproduce(monkeypatch, capsys, *chosen, "--from-results")
         assert (status, shown, err) == (0, made, "")
     for wrong, message in (
-        ((*OPEN, "--from-results", "--models", "models.toml"), "it takes no --models"),
+        ((*OPEN, "--from-results", *MODELS), "it takes no --models"),
         ((*OPEN, "--from-results", "--results", "elsewhere"), "elsewhere holds no results of the table"),
         ((*OPEN, "--from-results", "--only", "ffn-expert"), "holds no results of ffn-expert"),
     ):
@@ -108,18 +108,18 @@ def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
 
 def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert")
-    _, made, _ = reproduce(monkeypatch, capsys, *words, "--models", "models.toml")
+    _, made, _ = reproduce(monkeypatch, capsys, *words, *MODELS)
     status, _, err = run(monkeypatch, capsys, "results", "pack", "results/scimult", "-o", "packed")
     assert status == 0, err
     shutil.rmtree(workplace / "results")
     status, shown, err = reproduce(monkeypatch, capsys, *words, "--from-results", "--results", "packed")
     assert (status, shown, err) == (0, made, "")
-    again = (*words, "--models", "models.toml", "--results", "packed")
+    again = (*words, *MODELS, "--results", "packed")
     status, shown, err = reproduce(monkeypatch, capsys, *again)
     assert (status, shown) == (0, made) and err.count("(already scored)") == 2
     (workplace / "mha").rename(workplace / "moved")
     (workplace / "vanilla").rename(workplace / "mha")  # another model of that name
-    (workplace / "models.toml").write_text('vanilla = "moved"\nmha-expert = "mha"\n')
+    again = (*words, "--models", "vanilla=moved", *MODELS[2:], "--results", "packed")
     status, _, err = reproduce(monkeypatch, capsys, *again)
     assert status == 2 and "holds results of another model named mha" in err
 

@@ -7,7 +7,6 @@ import pytest
 
 from build_methods import build_encoder, perturb_weights
 from build_systems import TextVectorEncoder
-from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
@@ -135,15 +134,12 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
         assert f"- {note}" in notes
 
 
-def test_all_that_is_missing_is_said_before_anything_runs(tmp_path, runs):
-    write(tmp_path / "data", "cls_mag_titles/test", [{"text": "a", "label": "business"}])
+def test_missing_models_are_said_before_anything_runs(tmp_path, runs):
     with pytest.raises(InputError) as caught:
         run_table("9", tmp_path / "data", tmp_path / "out", {"vanilla": ("no/where/at/all",)}, ["ffn-expert"])
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("table 9 of SciMult") and "on open/quick" in lines[0]
     said = "\n".join(lines)
-    assert "citegraph_vis" in said and "ir_cranfield" in said and "needed by" in said
-    assert "cls_mag_titles" not in said.replace("cls_mag_titles/test", "")
     assert "model vanilla (Vanilla): no/where/at/all: " in said
     assert "model ffn-expert (FFNExpert): it is not released; train it" in said
     assert "nothing was run" in said and not (tmp_path / "out").exists()
@@ -159,24 +155,12 @@ def test_rows_of_models_that_are_chosen():
         choose_rows(table, own, ["bm25"])
 
 
-def test_models_are_named_by_word_and_by_file(tmp_path):
-    (tmp_path / "seed-0").mkdir()
-    (tmp_path / "m.toml").write_text('vanilla = ["seed-0", "owner/model"]\nbm25 = "bm25"\n')
-    found = read_model_names(
-        [str(tmp_path / "m.toml"), "vanilla=another", "dpr-specter:patients-par=x"], SCIMULT.models
-    )
-    assert found["vanilla"] == (str(tmp_path / "seed-0"), "owner/model", "another")
-    assert found["dpr-specter:patients-par"] == ("x",)
-    for word, said in (
-        ("vanilla", "neither KEY=NAME nor a .toml"),
-        ("moon=x", "unknown model 'moon'"),
-        ("no.toml", "no.toml"),
-    ):
+def test_models_are_named_by_word():
+    found = read_model_names(["vanilla=seed-0", "vanilla=another", "dpr-specter:patients-par=x"], SCIMULT.models)
+    assert found == {"vanilla": ("seed-0", "another"), "dpr-specter:patients-par": ("x",)}
+    for word, said in (("vanilla", "is not KEY=NAME"), ("moon=x", "unknown model 'moon'")):
         with pytest.raises(InputError, match=said):
             read_model_names([word], SCIMULT.models)
-    (tmp_path / "bad.toml").write_text("vanilla = 3\n")
-    with pytest.raises(InputError, match="expected a model's name or a list"):
-        read_model_names([str(tmp_path / "bad.toml")], SCIMULT.models)
 
 
 def test_one_model_is_no_two_seeds(runs):

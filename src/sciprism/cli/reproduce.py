@@ -30,10 +30,7 @@ def reproduce(
         str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")
     ] = "",
     listed: Annotated[bool, "List the paper's tables and models, and stop.", "--list"] = False,
-    models: Annotated[
-        list[str] | None,
-        "KEY=NAME, a model by folder or name, again for another seed; or a .toml of such.",
-    ] = None,
+    models: Annotated[list[str] | None, "KEY=NAME, a model by folder or name; again for another seed."] = None,
     only: Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."] = None,
     from_results: Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"] = False,
     results: Annotated[Path | None, "The folder of results; results/PAPER."] = None,
@@ -45,10 +42,10 @@ def reproduce(
     in the folder of SCIPRISM_DATA: open (the open suite; open/quick is its quick view), built (the paper's tasks over
     other papers), fields (over papers of all fields).
 
-    Missing data and models are listed before anything runs. A second run continues where the first stopped.
-    Models with several seeds: repeat --models with the same key.
+    Missing models are listed before anything runs; a task without its data has no number. A second run continues
+    where the first stopped. Models with several seeds: repeat --models with the same key.
 
-    Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
+    Example: sciprism reproduce scimult 9 --data open --only vanilla --models vanilla=RUN
     """
     from sciprism.reproduce.papers import reproductions
     from sciprism.reproduce.run import read_table

@@ -1,10 +1,10 @@
-"""Make a table: check for missing data and models, score what has no result yet, fill the cells."""
+"""Make a table: check for missing models, score what has no result yet, fill the cells."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.arrays import Floats
-from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.ensemble import joins
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import AbsentDataError, InputError
+from sciprism.errors import InputError
 from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, SelectedTasks, evaluate
 from sciprism.evaluation.systems import DenseSystem, System, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
-from sciprism.evaluation.task import Published, Task
-from sciprism.evaluation.task_files import read_toml
+from sciprism.evaluation.task import Published
 from sciprism.formats import Format, Role
 from sciprism.reproduce.estimates import (
     Estimate,
@@ -94,42 +92,16 @@ MODEL_FOLDERS = ("model", "best")
 
 
 def read_model_names(words: Iterable[str], models: Mapping[str, TableModel]) -> dict[str, tuple[str, ...]]:
-    """Read `KEY=NAME` (repeated for several seeds) and TOML files of `key = "name"` or a list of names.
-
-    Paths in a file are relative to its folder. Raises InputError for keys that no row has.
-    """
+    """Read `KEY=NAME`, repeated for several seeds. Raises InputError for keys that no row has."""
     names_by_key: dict[str, list[str]] = {}
     for word in words:
         key, _, name = word.partition("=")
-        if name:
-            names_by_key.setdefault(key, []).append(name)
-        elif word.endswith(".toml"):
-            for key, names in _read_model_file(Path(word)).items():
-                names_by_key.setdefault(key, []).extend(names)
-        else:
-            raise InputError(f"--models {word!r} is neither KEY=NAME nor a .toml file")
-    unknown = sorted(key for key in names_by_key if key.partition(":")[0] not in models)
-    if unknown:
-        raise InputError(f"unknown model {unknown[0]!r}; this table's paper has {', '.join(models)}")
+        if not name:
+            raise InputError(f"--models {word!r} is not KEY=NAME")
+        if key.partition(":")[0] not in models:
+            raise InputError(f"unknown model {key!r}; this table's paper has {', '.join(models)}")
+        names_by_key.setdefault(key, []).append(name)
     return {key: tuple(dict.fromkeys(names)) for key, names in names_by_key.items()}
-
-
-def _read_model_file(path: Path) -> dict[str, list[str]]:
-    names_by_key = {}
-    for key, value in read_toml(path).items():
-        names = [value] if isinstance(value, str) else value
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise InputError(f"{path}, {key}: expected a model's name or a list of them, got {value!r:.60}")
-        names_by_key[key] = [_resolve_path(name, path.parent) for name in names]
-    return names_by_key
-
-
-def _resolve_path(name: str, folder: Path) -> str:
-    """Return a model's name, as a path in the folder if it exists there; also each member of an ensemble."""
-    join, _, members = name.partition(":")
-    if members and join in joins:
-        return f"{join}:" + "+".join(_resolve_path(member, folder) for member in members.split("+"))
-    return str(folder / name) if (folder / name).exists() else name
 
 
 def model_keys(rows: Sequence[ModelRow]) -> tuple[str, ...]:
@@ -324,18 +296,14 @@ def plan_table(
     data: Path | None,
     precision: str = "float32",
 ) -> TablePlan:
-    """Return the plan of a table; InputError lists all data and models that are missing."""
+    """Return the plan of a table; InputError lists all models that are missing."""
     plan = TablePlan(paper, table, suite, models, data, precision)
-    tasks = suite.tasks_by_name()
-    names = dict.fromkeys(task for row in table.rows for task in plan.tasks_of(row))
-    lines = list_missing_data([tasks[name] for name in names], data)
     for row in table.rows:
         plan.systems(row)
-    lines += plan.missing
-    if lines:
+    if plan.missing:
         raise InputError(
             f"table {table.name} of {paper.title} cannot be made on {suite.name}; missing:\n"
-            + "\n".join(f"- {line}" for line in lines)
+            + "\n".join(f"- {line}" for line in plan.missing)
             + "\nname models with --models KEY=NAME, or choose rows with --only KEY; nothing was run"
         )
     return plan
@@ -455,31 +423,3 @@ def _add_published(cell: TableCell, row: Published | None, names: Sequence[str])
         if name in row.unreadable:
             return replace(cell, gap="unreadable")
     return replace(cell, gap="not printed")
-
-
-class EmptyFiles(DataRoot):
-    """A data root whose files are all empty: a layout looks for each of them, and the first missing one is an error."""
-
-    def located_records(self, path: Path) -> Iterator[Any]:
-        """Yield nothing. Raises AbsentDataError where there is no such file."""
-        if not path.exists():
-            raise AbsentDataError(f"the data {self._name(path)!r} are not in {self.folder}")
-        yield from ()
-
-    members = lines = located_records
-
-
-def list_missing_data(tasks: Sequence[Task], folder: Path | None) -> list[str]:
-    """Return a line for each missing file that tasks need, with these tasks.
-
-    Complaints of layouts about empty files are ignored: errors inside files appear when the task runs.
-    """
-    needed: dict[str, list[str]] = {}
-    for task in tasks:
-        try:
-            task.data.read(EmptyFiles(folder))
-        except AbsentDataError as error:
-            needed.setdefault(str(error), []).append(task.name)
-        except Exception:  # noqa: BLE001 (the files are empty on purpose)
-            pass
-    return [f"{reason}; needed by {', '.join(names)}" for reason, names in needed.items()]
