@@ -135,7 +135,7 @@ class Torn(FakeEncoder):
 @pytest.mark.parametrize(
     ("encoder", "layout", "message"),
     [
-        (FakeEncoder("second", "bbb"), {}, r"vectors of fake \(fingerprint f0\), not of second .*bbb.* new folder"),
+        (FakeEncoder("second", "bbb"), {}, "vectors of fake, fingerprint f0; not of second, .*bbb.* new folder"),
         (FakeEncoder(), {"dtype": "int8"}, "made with dtype float32, not int8"),
         (FakeEncoder(), {"shard_size": 7}, "made with shard_size 10, not 7"),
         (FakeEncoder(), {"formats": ("classification",)}, "made with formats proximity, not classification"),
