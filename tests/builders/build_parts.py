@@ -74,6 +74,6 @@ def describe(folder: Path) -> dict[str, Any]:
     return {
         "papers": [(paper.to_json(), paper.place) for paper in papers],
         "vectors": {space: stored.read_rows(space, rows).block(0, len(rows)).tolist() for space in manifest.spaces},
-        "counts": (manifest.papers, manifest.missing_abstracts, manifest.input),
+        "counts": (manifest.papers, stored.count_missing_abstracts(), manifest.input),
         "encoder": manifest.encoder,
     }

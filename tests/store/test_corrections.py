@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, tuple[Paper, list[float]]]:
     papers = stored.papers(stored.live)
     vectors = stored.read_rows("near", stored.live).block(0, len(papers)).tolist()
     assert len(papers) == len(stored) == stored.manifest.papers
-    assert stored.manifest.missing_abstracts == sum(not paper.abstract for paper in papers)
+    assert stored.count_missing_abstracts() == sum(not paper.abstract for paper in papers)
     assert all(stored.paper(paper.id) == paper for paper in papers)
     return {paper.id: (paper, vector) for paper, vector in zip(papers, vectors, strict=True)}
 

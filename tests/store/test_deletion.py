@@ -30,7 +30,7 @@ def test_deleted_papers_are_gone_until_they_come_again(folder: Path) -> None:
     stored = StoredCollection.open(folder)
     assert (report.deleted, report.papers, len(stored), stored.rows) == (2, 43, 43, 45)
     assert not {"p3", "p44"} & set(list_ids(stored)) and len(list_ids(stored)) == 43
-    assert stored.manifest.missing_abstracts == sum(not p.abstract for p in some_papers(45)) - 1
+    assert stored.count_missing_abstracts() == sum(not p.abstract for p in some_papers(45)) - 1
     mask = stored.mask()
     assert mask is not None and mask.sum() == 43
     with pytest.raises(InputError, match="no paper with the id 'p3'"):

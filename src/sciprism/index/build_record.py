@@ -8,20 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks
+from sciprism.checksums import BlockChecks, FileState, find_state
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import StoredRecord
+from sciprism.store.manifest import FileChecksum, StoredRecord
 
 RECORD_NAME = "built_from.json"
 Settings = dict[str, str | int | float]  # settings of an index by name, and what was measured when they were chosen
-
-
-class IndexFile(StoredRecord):
-    """Size (bytes) of a file of an index, and the checksum of each of its blocks."""
-
-    size: int
-    blocks: list[str]
 
 
 class BuildRecord(StoredRecord):
@@ -30,13 +23,13 @@ class BuildRecord(StoredRecord):
     contents: str
     rows: int
     settings: Settings
-    files: dict[str, IndexFile]
+    files: dict[str, FileChecksum]
 
 
 def hash_contents(collection: StoredCollection) -> str:
     """Return a hash of the checksums of all files; equal for equal collections."""
     files = (item for shard in collection.manifest.shards for item in shard.files.items())
-    return hashlib.sha256("".join(f"{name} {file.sha256}\n" for name, file in files).encode()).hexdigest()
+    return hashlib.sha256("".join(f"{name} {' '.join(file.blocks)}\n" for name, file in files).encode()).hexdigest()
 
 
 def write_record(
@@ -47,7 +40,7 @@ def write_record(
     names: the files of the index, None for all in the folder. The record replaces that of a former index in one step.
     """
     paths = sorted(folder.iterdir()) if names is None else [folder / name for name in names]
-    files = {path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in paths}
+    files = {path.name: FileChecksum.of(path) for path in paths}
     record = BuildRecord(contents=hash_contents(collection), rows=collection.rows, settings=settings, files=files)
     record.store(folder / RECORD_NAME)
 

@@ -16,7 +16,7 @@ import sciprism.store.shard_files as shard_files
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BlockChecks, FileState, find_state
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, sha256
+from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX
 from sciprism.papers.records import Paper
 from sciprism.store.manifest import (
     MANIFEST_NAME,
@@ -146,8 +146,7 @@ class StoredCollection:
         if record is None:
             return np.empty(0, np.int64)
         path = self.folder / record.file
-        if sha256(path) != record.checksum.sha256:
-            raise self.damaged(path, CHANGED)
+        self._checks_of(path).check(np.fromfile(path, np.uint8))
         rows: Rows = np.load(path, allow_pickle=False)
         return rows
 
@@ -163,6 +162,10 @@ class StoredCollection:
         """Return the rows of all papers, ascending: neither superseded nor deleted."""
         mask = self.mask()
         return np.arange(self.rows) if mask is None else np.flatnonzero(mask)
+
+    def count_missing_abstracts(self) -> int:
+        """Count the papers that were encoded by their title alone."""
+        return int(self.column("missing_abstract")[self.live].sum())
 
     def vectors(self, space: str) -> ShardMatrices:
         """Return one mapped matrix per shard, opened on first use."""

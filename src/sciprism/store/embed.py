@@ -178,7 +178,7 @@ class _EmbeddingRun:
             report.other_languages = dict(others)
             warn_of_other_languages(self._encoder, others, report.new + report.changed, "papers")
         report.papers, report.superseded = manifest.papers, manifest.superseded
-        report.missing_abstracts = manifest.missing_abstracts
+        report.missing_abstracts = StoredCollection(self._folder, manifest).count_missing_abstracts()
         return report
 
     def _delete(self, deletion: Deletion) -> None:
@@ -197,7 +197,7 @@ class _EmbeddingRun:
             return
         status = self._known.compare(hashes)
         if status.kind == "unchanged" and self._has_more_places(paper, status):
-            status = PaperStatus("updated", status.row, status.missing_abstract, same_record=True)
+            status = PaperStatus("updated", status.row, same_record=True)
         if status.row >= 0 and not status.same_record and not self._may_replace(paper, status):
             return
         if status.kind in ("changed", "updated") and (completed := self._complete(paper, status)) is not paper:

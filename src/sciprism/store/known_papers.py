@@ -21,7 +21,7 @@ StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "con
 """What a record is next to the known one of its id: with a changed text, with updated details, or unchanged.
 
 Next to one of the same input, it is a duplicate of equal text, or in conflict with it."""
-_ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
+_ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?")])
 _LOW_BITS = np.uint64(0xFFFFFFFF)
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
@@ -29,13 +29,12 @@ _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 class PaperStatus(NamedTuple):
     """How a paper of the input compares with the known one of its id.
 
-    row, missing_abstract: the row of the known paper, and whether it lacks an abstract. same_record: whether the
+    row: that of the known paper. same_record: whether the
     two agree in everything.
     """
 
     kind: StatusKind
     row: int = -1
-    missing_abstract: bool = False
     same_record: bool = False
 
 
@@ -86,7 +85,7 @@ class KnownPapers:
         self._entries: NDArray[np.void] = np.zeros(len(rows), _ENTRY)
         for name in ("text", "record"):
             self._entries[name] = stored.column(f"{name}_hash")[rows] & _LOW_BITS
-        self._entries["row"], self._entries["missing"] = rows, stored.column("missing_abstract")[rows]
+        self._entries["row"] = rows
         self._sort()
 
     def find_unseen(self, ids: NDArray[np.uint64], *, others: bool = False) -> NDArray[np.int64]:
@@ -112,7 +111,7 @@ class KnownPapers:
             kind = "duplicate" if same_text else "conflict"
         else:
             kind = "unchanged" if same_record else "updated" if same_text else "changed"
-        return PaperStatus(kind, int(entry["row"]), bool(entry["missing"]), same_record)
+        return PaperStatus(kind, int(entry["row"]), same_record)
 
     def mark(self, hashes: PaperHashes, row: int) -> None:
         """Remember a record of the input that is used: later ones of its id are compared with it."""

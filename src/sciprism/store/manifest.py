@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
-from sciprism.checksums import read_sealed, seal_json
+from sciprism.checksums import hash_blocks, read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store.shard_files import Dtype
@@ -88,28 +88,29 @@ class SpaceRecord(StoredRecord):
 
 
 class FileChecksum(StoredRecord):
-    """Size (bytes) and checksums of a committed file: of the whole, and of each block."""
+    """Size (bytes) of a committed file, and the checksum of each block."""
 
     size: int
-    sha256: str
     blocks: list[str]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Return the checksum of a file."""
+        return cls(size=path.stat().st_size, blocks=hash_blocks(path))
 
 
 class ShardRecord(StoredRecord):
     """One shard: its rows, the older rows that they supersede, and its files by path in the folder."""
 
     rows: int
-    missing_abstracts: int
     superseded: int = 0
-    superseded_missing_abstracts: int = 0
     files: dict[str, FileChecksum]
 
 
 class RowsRecord(StoredRecord):
-    """Some rows that no search returns, and how many lack an abstract; their numbers are in a file."""
+    """Some rows that no search returns; their numbers are in a file."""
 
     rows: int
-    missing_abstracts: int
     file: str
     checksum: FileChecksum
 
@@ -155,13 +156,6 @@ class Manifest(StoredRecord):
     def papers(self) -> int:
         """Count the papers."""
         return self.rows - self.superseded - sum(record.rows for record in self.row_files)
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def missing_abstracts(self) -> int:
-        """Count the papers that were encoded by their title alone."""
-        here = sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
-        return here - sum(record.missing_abstracts for record in self.row_files)
 
     @property
     def row_files(self) -> list[RowsRecord]:

@@ -152,9 +152,10 @@ def merge(
         ends = np.cumsum([stored.rows for stored in parts])
         manifest, merged, reasons = _settle(StoredCollection.open(draft), ends, load, skip_bad)
         manifest.write(draft)
+        missing = StoredCollection(draft, manifest).count_missing_abstracts()
         place_folder(draft, folder)
     assert manifest.input is not None
-    counts = manifest.input.model_dump() | {"papers": manifest.papers, "missing_abstracts": manifest.missing_abstracts}
+    counts = manifest.input.model_dump() | {"papers": manifest.papers, "missing_abstracts": missing}
     return MergeReport(len(parts), merged=merged, shards=len(manifest.shards), reasons=reasons, **counts)
 
 
@@ -243,8 +244,7 @@ def _settle(
     same = hashes[repeats] == hashes[firsts]
     excluded = np.union1d(repeats, absorbed)
     if len(excluded):
-        missing = int(joined.column("missing_abstract")[excluded].sum())
-        repeated = write_rows(joined.folder, REPEATED_FILE, excluded, missing)
+        repeated = write_rows(joined.folder, REPEATED_FILE, excluded)
         joined.manifest.model_copy(update={"repeated": repeated}).write(joined.folder)
     unequal = np.concatenate([repeats[~same], firsts[~same], np.array([*merged.completed], np.int64)])
     again: list[int] = np.setdiff1d(unequal, absorbed).tolist()

@@ -19,10 +19,9 @@ import numpy as np
 
 import sciprism.store.shard_files as shard_files
 from sciprism.arrays import Floats, Rows
-from sciprism.checksums import hash_blocks, hash_bytes
+from sciprism.checksums import hash_bytes
 from sciprism.errors import InputError
-from sciprism.files import lock_folder, sha256, write_atomically
-from sciprism.papers.cleaning import is_blank
+from sciprism.files import lock_folder, write_atomically
 from sciprism.papers.records import Paper
 from sciprism.store.collection import DELETED_FOLDER, StoredCollection
 from sciprism.store.known_papers import PaperHashes, PaperStatus
@@ -81,13 +80,10 @@ class ShardWriter:
                 if array is not None:
                     write_atomically(self._folder / file_name, partial(np.save, arr=array, allow_pickle=False))
                     files.append(file_name)
-        replaced = [row.status for row in rows if row.status.row >= 0]
         record = ShardRecord(
             rows=len(rows),
-            missing_abstracts=sum(is_blank(paper.abstract) for paper in papers),
-            superseded=len(replaced),
-            superseded_missing_abstracts=sum(old.missing_abstract for old in replaced),
-            files={name: _checksum(self._folder / name) for name in files},
+            superseded=sum(row.status.row >= 0 for row in rows),
+            files={name: FileChecksum.of(self._folder / name) for name in files},
         )
         shards = [*self.manifest.shards, record]
         self.manifest = self.manifest.model_copy(update={"shards": shards, "input": None})
@@ -255,20 +251,15 @@ def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:
     before = collection.manifest.deleted
     every = np.union1d(collection.deleted_rows, rows)
     number = int(Path(before.file).stem) + 1 if before else 0
-    missing = int(collection.column("missing_abstract")[every].sum())
-    record = write_rows(collection.folder, f"{DELETED_FOLDER}/{number:06d}.npy", every, missing)
+    record = write_rows(collection.folder, f"{DELETED_FOLDER}/{number:06d}.npy", every)
     return collection.manifest.model_copy(update={"deleted": record})
 
 
-def write_rows(folder: Path, name: str, rows: Rows, missing_abstracts: int) -> RowsRecord:
+def write_rows(folder: Path, name: str, rows: Rows) -> RowsRecord:
     """Write a file of numbers of rows, and return its record for the manifest."""
     path = folder / name
     write_atomically(path, partial(np.save, arr=rows, allow_pickle=False))
-    return RowsRecord(rows=len(rows), missing_abstracts=missing_abstracts, file=name, checksum=_checksum(path))
-
-
-def _checksum(path: Path) -> FileChecksum:
-    return FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
+    return RowsRecord(rows=len(rows), file=name, checksum=FileChecksum.of(path))
 
 
 def remove_former(collection: StoredCollection, manifest: Manifest) -> None:
