@@ -15,20 +15,15 @@ TOKEN = "0123456789abcdef-of-ada"
 
 def start(folders: list[Path], *, follow_redirects: bool = False, **settings) -> TestClient:
     state = ServiceState(ServeSettings(**settings), ServedCollections(folders))
+    state.load()
     return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=follow_redirects)
-
-
-def wait_until_ready(client: TestClient, headers: dict[str, str] | None = None) -> None:
-    while client.get("/ready", headers=headers).status_code != 200:
-        assert client.app.state.service.failure is None
-        time.sleep(0.01)
 
 
 def wait_for_upload(client: TestClient, id: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
     end = time.monotonic() + 60
     while True:
         upload = client.get(f"/workspace/collections/{id}", headers=headers).json()
-        if upload["state"] not in ("waiting", "embedding"):
+        if upload["state"] not in ("waiting", "working"):
             return upload
         assert time.monotonic() < end
         time.sleep(0.01)

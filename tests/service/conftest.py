@@ -24,8 +24,7 @@ def folder(tmp_path_factory, tiny_encoder) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder) -> Iterator[TestClient]:
-    from build_service import start, wait_until_ready  # needs the extra of the service
+    from build_service import start  # needs the extra of the service
 
     with start([folder]) as client:
-        wait_until_ready(client)
         yield client

@@ -106,7 +106,7 @@ def test_a_kill_at_any_moment_leaves_the_workspace_intact(tmp_path):
             process.send_signal(signal.SIGKILL)
     with serve("--demo", "--workspace", tmp_path / "work", log=tmp_path / "log") as (address, _):
         items = read_json(f"{address}/workspace/collections")["collections"]
-        while any(item["state"] in ("waiting", "embedding") for item in items):
+        while any(item["state"] in ("waiting", "working") for item in items):
             time.sleep(0.2)
             items = read_json(f"{address}/workspace/collections")["collections"]
         assert {item["id"] for item in items} == uploaded

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")  # of the test client
 
-from build_service import TOKEN, start, wait_until_ready
+from build_service import TOKEN, start
 from sciprism.service import limits
 from sciprism.service.batching import CallGroups, TokenBatcher
 from sciprism.service.limits import CLIENT, Gatekeeper
@@ -90,7 +90,6 @@ def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_pa
     path = tmp_path / "tokens"
     path.write_text(f"ada: {TOKEN}\n")
     with start([folder], token_file=path) as client:
-        wait_until_ready(client)
         client.post("/sign-in", data={"token": TOKEN})
         stolen = {"cookie": f"sciprism_session={client.cookies['sciprism_session']}"}
         client.cookies.clear()

@@ -15,7 +15,7 @@ pytest.importorskip("fastapi")
 from starlette.testclient import TestClient
 
 import sciprism.pages
-from build_service import start, wait_until_ready
+from build_service import start
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
@@ -35,7 +35,6 @@ def client(tmp_path_factory, tiny_encoder) -> Iterator[TestClient]:
     embed(MADE, tiny_encoder, place / "six")
     lexical.build(StoredCollection.open(place / "six"))
     with start([place / "six"], follow_redirects=True, workspace=place / "workspace") as client:
-        wait_until_ready(client)
         yield client
 
 

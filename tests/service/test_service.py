@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from build_service import TOKEN, start, wait_for_upload, wait_until_ready
+from build_service import TOKEN, start, wait_for_upload
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.service import limits
@@ -43,7 +42,6 @@ def guarded(folder, tmp_path_factory) -> Iterator[TestClient]:
     tokens.write_text(f"# whose\nada: {TOKEN}\n")
     with start([folder], token_file=tokens, max_body=0.001) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "PENALTY", 0)
-        wait_until_ready(client)
         yield client
 
 
@@ -109,8 +107,7 @@ def test_below_a_path_of_a_proxy_every_address_leads_there(folder, tmp_path, str
     words = {"token_file": tmp_path / "tokens", "workspace": tmp_path / "work", "root_path": "papers/"}
     with start([folder], **words) as client:
         before = "" if stripped else "/papers"
-        while client.get(f"{before}/ready").status_code != 200:
-            time.sleep(0.01)
+        assert client.get(f"{before}/ready").status_code == 200
         page = {"accept": "text/html"}
         asked = client.get(f"{before}/library/five", headers=page)
         assert (
@@ -224,7 +221,6 @@ def test_settings_and_tokens_are_checked(tmp_path):
 def test_a_changed_collection_is_served_without_a_restart(tmp_path, tiny_encoder):
     embed(PAPERS[:2], tiny_encoder, tmp_path / "five")
     with start([tmp_path / "five"]) as client:
-        wait_until_ready(client)
         assert client.get("/papers/crispr").status_code == 404
         embed(PAPERS, tiny_encoder, tmp_path / "five")
         assert client.get("/papers/crispr").status_code == 200
@@ -254,7 +250,6 @@ def test_an_upload_is_a_collection_of_its_owner(folder, tmp_path):
     ada, bob = ({"authorization": f"Bearer {token}"} for token in (TOKEN, TOKEN[::-1]))
     settings = {"workspace": tmp_path / "work", "token_file": tmp_path / "tokens", "quota": 0.02}
     with start([folder], **settings) as client:
-        wait_until_ready(client)
         place = "/workspace/collections"
         answer = client.post(place, params={"filename": "../my refs.bib"}, content=BIB, headers=ada)
         assert answer.status_code == 202 and answer.json()["name"] == "../my refs.bib"
@@ -291,7 +286,6 @@ def test_uploads_that_are_refused(work_client, name, content, words):
 @pytest.fixture(scope="module")
 def work_client(folder, tmp_path_factory) -> Iterator[TestClient]:
     with start([folder], workspace=tmp_path_factory.mktemp("work")) as client:
-        wait_until_ready(client)
         yield client
 
 
@@ -340,10 +334,9 @@ def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monke
     assert ".gone-notes-1" not in names and ".draft-notes-1" not in names and ".draft-notes-2" in names
 
 
-def test_tags_and_recommendations(folder, tmp_path, tiny_encoder):
+def test_tags(folder, tmp_path, tiny_encoder):
     (tmp_path / "fields.csv").write_text("id,name\nsky,dark matter\nlife,enzyme\n")
     with start([folder], tagger=(tmp_path / "fields.csv",)) as client:
-        wait_until_ready(client)
         body = {"papers": ["crispr", {"title": "Dark matter in a galaxy"}], "threshold": 0, "limit": 1}
         document = client.post("/tag", json=body).json()
         assert document.keys() == {"schema", "labels", "trained", "threshold", "papers"}
@@ -353,10 +346,6 @@ def test_tags_and_recommendations(folder, tmp_path, tiny_encoder):
         ]
         assert client.post("/tag", json=body | {"tagger": "mesh"}).status_code == 404
         assert "crisp" in client.post("/tag", json=body | {"papers": ["crisp"]}).text
-        body = {"library": ["crispr"], "unwanted": [{"title": "Dark matter"}], "k": 2}
-        document = client.post("/recommend", json=body).json()
-        assert document["hits"][0]["id"] == "editing" and document["counts"]["owned"] == {"id": 1}
-        assert document["new"] == ["five"] and document["library"] == ["crispr"]
 
 
 def test_a_full_queue_and_a_passed_deadline_have_their_status(client, monkeypatch):

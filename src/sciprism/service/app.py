@@ -9,11 +9,10 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
-from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
@@ -32,21 +31,20 @@ from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import FULL_DISK, REPORT, UPLOAD
 
-CLEANING = 3600  # seconds between two looks for items that expired
-TRIMMING = 20  # seconds after which freed memory goes back to the system
+HOUSEKEEPING = 20  # seconds between two looks for items that expired and memory that is free
 M_ARENA_MAX = -8  # of glibc's mallopt
 PRODUCTS = 128  # compiled products that are kept: of each layer in half precision, whose rows are few numbers, all
 
 
 def build_app(state: ServiceState) -> FastAPI:
-    """Return the application of a service, whose models it loads when it starts."""
+    """Return the application of a service whose models are loaded."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(work) for work in (state.load(), *_keep_house(state))]
+        state.begin()
+        task = asyncio.create_task(_keep_house(state))
         yield
-        for task in tasks:
-            task.cancel()
+        task.cancel()
         state.close()
 
     app = FastAPI(
@@ -74,22 +72,19 @@ def build_app(state: ServiceState) -> FastAPI:
     return app
 
 
-def _keep_house(state: ServiceState) -> Iterator[Coroutine[Any, Any, None]]:
-    """Yield what is done now and then: expired items are deleted, freed memory goes back to the system.
+async def _keep_house(state: ServiceState) -> None:
+    """Delete expired items, and give freed memory back to the system, again and again.
 
     glibc keeps memory in pieces: no two batches have the same number of tokens, so new blocks fit badly.
     """
-    if state.workspace is not None:
-        yield _repeat(state, state.workspace.clean, CLEANING)
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None:
-        yield _repeat(state, partial(trim, 0), TRIMMING)
-
-
-async def _repeat(state: ServiceState, work: Callable[[], object], seconds: float) -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     while True:
-        with suppress(OSError):  # of one item; it is tried again
-            await state.run(work)
-        await asyncio.sleep(seconds)
+        if state.workspace is not None:
+            with suppress(OSError):  # of one item; it is tried again
+                await state.run(state.workspace.clean)
+        if trim is not None:
+            await state.run(trim, 0)
+        await asyncio.sleep(HOUSEKEEPING)
 
 
 def bound_memory() -> None:
@@ -114,9 +109,8 @@ async def health() -> dict[str, str]:
 
 
 @operations.get("/ready")
-async def ready(request: Request) -> dict[str, str]:
-    """Answer with status 200 when the models are loaded, with 503 before."""
-    request.app.state.service.check_ready()
+async def ready() -> dict[str, str]:
+    """Answer once the models are loaded."""
     return {"status": "ready"}
 
 
@@ -127,7 +121,7 @@ async def metrics() -> Response:
 
 
 SAID = dict.fromkeys(FULL, (507, FULL_DISK)) | {errno.ENAMETOOLONG: (400, "a name is too long; shorten it")}
-HEADINGS = {404: "Not found", 429: "Too many requests", 503: "Not ready yet"}
+HEADINGS = {404: "Not found", 429: "Too many requests"}
 LONGEST = 600  # characters of a message: each takes six bytes at most
 
 
@@ -167,15 +161,16 @@ CONNECTIONS = 1_024  # at one time; more get status 503
 
 
 def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM. on_start: called with the address once it is listened on.
+    """Load the models, and serve until SIGINT or SIGTERM. on_start: called with the address before that.
 
-    Raises InputError for an address that cannot be used, and what kept a model from being loaded.
+    A request that comes while they are loaded waits. Raises InputError for an address that cannot be used.
     """
     bound_memory()
     settings = state.settings
     listener = _listen(settings.host, settings.port)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("sciprism.service").setLevel(logging.INFO)
+    state.load()
     config = uvicorn.Config(
         build_app(state),
         log_config=None,
@@ -186,13 +181,10 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
         limit_concurrency=CONNECTIONS,
     )
     server = uvicorn.Server(config)
-    state.stop = partial(setattr, server, "should_exit", True)
     host, port = listener.getsockname()[:2]
     with lock_folder(settings.workspace) if settings.workspace else nullcontext(), suppress(KeyboardInterrupt):
         on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         server.run(sockets=[listener])
-    if state.failure is not None:
-        raise state.failure
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -256,7 +256,6 @@ def list_tag_reviews(request: Request, library: Library, name: str) -> Response:
 def start_tag_review(request: Request, body: TagReviewRequest) -> Response:
     """Store a vocabulary and start to tag papers of a collection with it."""
     state, owner = request.app.state.service, request.state.owner
-    state.check_ready()
     served = state.find_collection(owner, body.collection)
     _choose_rows(served.open(), body)
     files: dict[str, bytes] = {}

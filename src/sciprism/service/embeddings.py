@@ -86,7 +86,6 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
 async def openai_models(request: Request) -> dict[str, Any]:
     """List the models."""
     state: ServiceState = request.app.state.service
-    state.check_ready()
     models = [
         {"id": batcher.name + end, "object": "model", "created": 0, "owned_by": "sciprism"}
         for batcher in state.batchers.values()

@@ -120,7 +120,6 @@ def matches_page(request: Request) -> Response:
 @router.post("/workspace/matches")
 def start_match(request: Request, body: MatchRequest) -> Response:
     """Store the files of a match and start it."""
-    request.app.state.service.check_ready()
     files = {}
     for folder, texts in ((SUBMISSIONS, body.submissions), (REVIEWERS, body.reviewers)):
         for file in texts:

@@ -40,7 +40,6 @@ from sciprism.service.uploads import SUFFIXES, describe_items, find_workspace
 from sciprism.service.workspace import UPLOAD, WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import MANIFEST_NAME
-from sciprism.text.sentences import split_sentences
 from sciprism.uses.mapping import PAGE_PAPERS, draw_map, has_packages, read_layout, write_page, write_parquet
 from sciprism.uses.search import Hit, explain
 from sciprism.uses.tagging.suggestions import TagChoice
@@ -206,10 +205,8 @@ class Question:
         return (await rank_queries(self.request, self.build(k)))[0].hits
 
     async def explain(self, hits: Sequence[Hit]) -> list[str]:
-        """Return the sentence of each paper that is nearest to the query: by its words, or by meaning."""
+        """Return the sentence of each paper that is nearest to the query."""
         papers = [hit.paper for hit in hits]
-        if self.mode == "lexical":
-            return [_find_sentence(paper, self.q) for paper in papers]
         return await use_collection(
             self.request, self.collection, lambda stored, encoder: explain(stored, encoder, self.q, papers)
         )
@@ -256,12 +253,6 @@ async def download_results(library: Library, asked: Asked, suffix: Literal["bib"
     papers = [(hit.paper, f"rank {hit.rank}") for hit in await asked.rank(min(MAX_K, library["papers"]))]
     entries = (format_bibtex if suffix == "bib" else format_ris)(papers)
     return text_file("\n".join(entries) + "\n", f"results.{suffix}")
-
-
-def _find_sentence(paper: Paper, query: str) -> str:
-    """Return the sentence of an abstract that has most words of a query, the first of several."""
-    words = set(split_words(query))
-    return max(split_sentences(paper.abstract), key=lambda text: len(words & {*split_words(text)}), default="")
 
 
 @router.get("/library/{name}/papers/{id:path}")

@@ -1,4 +1,4 @@
-"""Search, similar papers, tags, recommendations and papers over HTTP, with the documents of the commands' --json."""
+"""Search, similar papers, tags and papers over HTTP, with the documents of the commands' --json."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from sciprism.service.limits import CLIENT, BoundedRoute
 from sciprism.service.responses import UnknownNameError, json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
-from sciprism.uses.recommending.run import RecommendSettings, recommend
 from sciprism.uses.search import Ranking, check_queries, search, similar, similar_to_papers
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger
@@ -241,19 +240,6 @@ class TagRequest(RequestBody):
     parents: Parents = "keep"
 
 
-class RecommendRequest(RequestBody):
-    """Papers that someone has, by which the papers of the collection are ranked."""
-
-    library: GivenPapers = Field(min_length=1, max_length=MAX_PAPERS, fail_fast=True)
-    unwanted: GivenPapers = Field([], max_length=MAX_PAPERS, fail_fast=True)
-    collection: Name = ""
-    k: int = Field(50, ge=1, le=MAX_K)
-    interests: int | None = Field(None, ge=1, le=100)
-    balance: float = Field(0.25, ge=0, le=1)
-    diversity: float = Field(0.0, ge=0, lt=1)
-    half_life: float | None = Field(None, gt=0)
-
-
 class ServedTagger:
     """A trained tagger or a vocabulary, with the encoder of its vectors."""
 
@@ -281,7 +267,6 @@ class ServedTagger:
 async def tag(request: Request, body: TagRequest) -> Response:
     """Suggest labels of a vocabulary for papers, each with a probability and a reason."""
     state = request.app.state.service
-    state.check_ready()
     tagger: ServedTagger = state.taggers.choose(body.tagger)
     options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
     choice, encoder = TagChoice(excluded=body.exclude, **options), state.share_model(tagger.fingerprint)
@@ -290,21 +275,6 @@ async def tag(request: Request, body: TagRequest) -> Response:
     else:
         papers = [paper.build() for paper in body.papers if isinstance(paper, PaperText)]
     return json_response(await state.run(tagger.suggest, papers, encoder, choice))
-
-
-@router.post("/recommend")
-async def post_recommend(request: Request, body: RecommendRequest) -> Response:
-    """Rank the papers of a collection for someone by the papers that they have."""
-    settings = RecommendSettings(**body.model_dump(exclude={"library", "unwanted", "collection"}))
-
-    def work(stored: StoredCollection, encoder: Encoder) -> dict[str, Any]:
-        library, unwanted = collect(stored, body.library), collect(stored, body.unwanted)
-        inputs = {"library": [paper.id for paper in library], "unwanted": [paper.id for paper in unwanted]}
-        recommended = recommend(library, stored, unwanted=unwanted, settings=settings, model=encoder)
-        names = {"schema": "sciprism.recommend/1", "new": [name_collection(request, body.collection)], "output": []}
-        return {**names, **inputs, **recommended.to_json()}
-
-    return json_response(await use_collection(request, body.collection, work))
 
 
 def collect(stored: StoredCollection, given: GivenPapers) -> list[Paper]:

@@ -26,7 +26,7 @@ from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, Token
 from sciprism.service.limits import CLIENT, Gatekeeper, Turns
 from sciprism.service.observation import QUEUE, count_batch
 from sciprism.service.papers import ServedTagger
-from sciprism.service.responses import Refusal, UnknownNameError
+from sciprism.service.responses import UnknownNameError
 from sciprism.service.settings import ServeSettings
 from sciprism.service.workspace import COLLECTION, ID, REPORT, UPLOAD, Background, Workspace, WorkspaceItem
 from sciprism.store import StoredCollection
@@ -154,7 +154,7 @@ def build_demo(folder: Path) -> Path:
 
 
 class ServiceState:
-    """The one copy of all that requests share; `load` makes it ready."""
+    """The one copy of all that requests share; `load` makes it ready, before the server begins."""
 
     def __init__(self, settings: ServeSettings, collections: ServedCollections, model: str = "") -> None:
         self.settings, self.collections, self.model = settings, collections, model
@@ -162,8 +162,6 @@ class ServiceState:
         self.batchers: dict[str, TokenBatcher] = {}
         self.taggers = Served[ServedTagger]("tagger")
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
-        self.failure: BaseException | None = None
-        self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.background = Background()
         place = settings.workspace
         limits = {"quota": settings.quota, "expiry": settings.expiry}
@@ -174,28 +172,23 @@ class ServiceState:
         self._turns = Turns(SHARE)
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def load(self) -> None:
-        """Load the models, in another thread; where that fails, keep the failure and stop."""
-        self._loop = asyncio.get_running_loop()
-        try:
-            encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
-            first = next(iter(encoders.values()))
-            for path in self.settings.tagger:
-                self.taggers[path.stem] = await asyncio.to_thread(ServedTagger, path, first)
-        except Exception as error:  # noqa: BLE001 (the server stops and shows it)
-            self.failure = error
-            self.stop()
-            return
+    def load(self) -> None:
+        """Load the models and the taggers, before the server answers."""
+        encoders = load_encoders(self.collections, self.model)
+        first = next(iter(encoders.values()))
+        self.taggers.update({path.stem: ServedTagger(path, first) for path in self.settings.tagger})
         options: dict[str, Any] = {"queue": self.settings.queue, "on_batch": count_batch}
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         QUEUE.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
-        log.info("ready: %s", ", ".join(batcher.name for batcher in self.batchers.values()))
+
+    def begin(self) -> None:
+        """Note the server's loop, and continue the work that a stop interrupted."""
+        self._loop = asyncio.get_running_loop()
         if self.workspace is not None:
             self.background.resume(self.workspace.list_items())
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
-        self.check_ready()
         names = {batcher.name: batcher for batcher in self.batchers.values()}
         if not name or name in names:
             return names[name or next(iter(names))]
@@ -206,17 +199,11 @@ class ServiceState:
 
         Raises InputError for a model that is not served any more.
         """
-        self.check_ready()
         assert self._loop is not None
         batcher = self.batchers.get(fingerprint or next(iter(self.batchers)))
         if batcher is None:
             raise InputError("this collection was embedded with a model that is not served; serve it with --model")
         return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
-
-    def check_ready(self) -> None:
-        """Raise Refusal while the models are loaded."""
-        if not self.batchers:
-            raise Refusal(503, "the model is being loaded; try again in a few seconds", {"retry-after": "2"})
 
     async def run(self, work: Callable[..., Result], *args: Any) -> Result:
         """Return what a function returns that runs in one of the threads, of which each client has a share.
@@ -252,7 +239,6 @@ class ServiceState:
 
     async def use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
         """Return what a use of a collection and its encoder returns; once more where its files were just replaced."""
-        self.check_ready()
         return await self.run(self._use, owner, name, work)
 
     def _use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:

@@ -32,21 +32,14 @@ MAX_REASONS = 20
 
 def fill(state: ServiceState, item: WorkspaceItem) -> None:
     """Embed the papers of an upload."""
-    progress = state.background.progress[item.id]
-    progress["state"] = "embedding"
-    check = partial(state.background.check, item)
+    progress, check = partial(state.background.show, item), partial(state.background.check, item)
+    progress("reading")
     papers, read = read_apart(read_papers, item.folder.glob("papers.*"), check, skip_bad=True)
     if len(papers) > MAX_PAPERS:
         raise InputError(f"the file holds more than {MAX_PAPERS:,} papers; divide it")
-    progress["papers"] = len(papers)
-
-    def show(_work: str, _unit: str = "", done: int = 0, _total: int | None = None, /) -> None:
-        progress["done"] = done
-        check()
-
     folder, encoder = item.folder / COLLECTION, state.share_model(patient=True)
     layout = CollectionLayout(shard_size=SHARD)
-    report = embed(papers, encoder, folder, layout=layout, skip_bad=True, progress=show)
+    report = embed(papers, encoder, folder, layout=layout, skip_bad=True, progress=progress)
     if not report.papers:
         raise InputError("no paper of the file can be used: " + "; ".join(report.reasons[:1]))
     lexical.build(StoredCollection.open(folder))

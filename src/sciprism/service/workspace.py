@@ -157,7 +157,7 @@ def _remove(folder: Path) -> None:
 
 
 FAILURE, REPORT = "failure.json", "report.json"
-WAITING: dict[str, Any] = {"state": "waiting", "doing": "", "papers": 0, "done": 0}
+WAITING, FAILED = {"state": "waiting", "doing": "waiting"}, {"state": "failed", "doing": ""}
 UPLOAD, COLLECTION = "upload", "collection"
 FULL_DISK = "the disk of the service is full: delete what you do not need, or tell whoever runs it; then try again"
 
@@ -184,7 +184,7 @@ class Background:
         shown = self.progress.get(item.id, {"error": ""})
         if "error" in shown:  # it neither waits nor is worked on
             (item.folder / FAILURE).unlink(missing_ok=True)
-            shown = self.progress[item.id] = WAITING | {"doing": "waiting"}
+            shown = self.progress[item.id] = dict(WAITING)
             name = queue or item.folder.parent.name
             self._queues.setdefault(name, ThreadPoolExecutor(1, "background")).submit(self._run, item, options)
         return shown
@@ -202,7 +202,8 @@ class Background:
         result, failure = self.kinds.get(item.kind, (RECORD, None))[0], read_document(item.folder / FAILURE)
         ready = (item.folder / result).exists()
         state = {"state": "failed" if failure else "ready" if ready else "waiting", "ready": ready, "error": ""}
-        return item.to_json() | WAITING | state | read_document(item.folder / REPORT) | failure | progress
+        shown = state | {"doing": "", "papers": 0} | read_document(item.folder / REPORT) | failure | progress
+        return item.to_json() | shown
 
     def check(self, item: WorkspaceItem) -> None:
         """Raise StoppedError where the work on an item is to end."""
@@ -212,7 +213,8 @@ class Background:
     def show(self, item: WorkspaceItem, work: str, unit: str = "", done: int = 0, total: int | None = None, /) -> None:
         """Show how far the work on an item is; raises StoppedError where it is to end."""
         self.check(item)
-        self.progress[item.id]["doing"] = f"{work}: {done:,} of {total:,} {unit}" if total else work
+        count = f": {done:,}{f' of {total:,}' if total else ''} {unit}" if done else ""
+        self.progress[item.id] = {"state": "working", "doing": work + count}
 
     def close(self) -> None:
         """Stop at the next check."""
@@ -232,7 +234,7 @@ class Background:
                 reason = str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
                 reason = FULL_DISK if isinstance(error, OSError) and error.errno in FULL else reason
                 facts = {"error": item.hide_path(reason)}
-                self.progress[item.id] = WAITING | {"state": "failed"} | facts
+                self.progress[item.id] = FAILED | facts
                 with suppress(OSError):  # if the disk is full, the progress says it until a restart
                     write_json(item.folder / FAILURE, facts)
                 return
