@@ -158,6 +158,17 @@ def draw_adapters() -> Figure:
     return figure
 
 
+def draw_lora() -> Figure:
+    """Return the figure of LoRA."""
+    figure = Figure("LoRA: per format, low-rank updates of the maps that give queries and values")
+    _block(figure)
+    figure.box("updates", 1, 1.3, many=True)
+    figure.elbow("block's input x", "updates")
+    figure.arrow("updates", "attention")
+    figure.note("A, then B: added to queries and values", 2, 1.3)
+    return figure
+
+
 def draw_fusion() -> Figure:
     """Return the figure of adapter fusion."""
     figure = Figure("Adapter fusion: per format, a weighted sum of the adapters of all formats")
@@ -295,6 +306,7 @@ def draw_marks() -> Figure:
 FIGURES = {
     "method-control-codes": draw_codes,
     "method-adapters": draw_adapters,
+    "method-lora": draw_lora,
     "method-adapter-fusion": draw_fusion,
     "method-pals": draw_pals,
     "method-experts": draw_experts,

@@ -146,10 +146,10 @@ def test_half_an_adapter_and_more_than_one_are_refused(case, copy, cache):
     assert not list((cache / "converted").iterdir()), "nothing half-made stays"
 
 
-def test_a_folder_of_peft_is_refused(copy):
+def test_adapters_of_two_libraries_are_refused(copy):
     folder = copy("base", "adapters")
     (folder / "adapters" / "[PRX]" / SETTING).write_text('{"peft_type": "LORA", "r": 8}')
-    with pytest.raises(InputError, match="of peft; only files of the library adapters are read"):
+    with pytest.raises(InputError, match="its adapters are of the libraries adapters and peft; keep one's"):
         Encoder.load(folder)
 
 

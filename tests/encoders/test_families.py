@@ -1,6 +1,7 @@
 """Every family of backbones: the numbers of transformers, the layout of its models, and each method on it."""
 
 import shutil
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.checkpoints.families.family import families
+from sciprism.encoders.export import export_peft
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
@@ -29,6 +31,7 @@ MODELS = {
     "distilbert": ("DistilBert", NARROW),
     "electra": ("Electra", {**WIDE, "embedding_size": 32}),
 }
+BERT = ("Bert", WIDE)
 """Model type -> the class of transformers, and the settings of a small model; BERT's own tests have the others."""
 LENGTHS = (3, 40, 40, 9, 17, 1)
 TEXTS = ["dark matter in our galaxy", "the gene and the brain " * 5, "light"]
@@ -52,7 +55,7 @@ def published(tmp_path_factory, tiny_model):
 
     def build(family):
         if family not in made:
-            kind, settings = MODELS[family]
+            kind, settings = MODELS.get(family, BERT)
             size = len((tiny_model / "vocab.txt").read_text("utf-8").splitlines())
             config = getattr(transformers, f"{kind}Config")(vocab_size=size, pad_token_id=0, **settings)
             torch.manual_seed(0)
@@ -130,3 +133,28 @@ def test_two_processes_train_as_one(family, name, published, tmp_path):
     path = write_recipe(tmp_path, published(family)[1], steps=4, every=100, dropout=0.0)
     two, one = by_two_and_by_one(path, [f"stages.0.method={name}", "defaults.steps=4"], tmp_path)
     assert len(two) == len(one) == 4 and np.abs(np.array(two) - np.array(one)).max() < 1e-5
+
+
+@pytest.mark.parametrize("family", ["bert", *MODELS])
+def test_low_rank_updates_are_those_of_peft(family, published, tmp_path):
+    """Also where a family publishes our query, key and value as one map, or one of ours as two."""
+    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
+    theirs, folder = published(family)
+    Encoder.load(folder, pooling="mean", device="cpu").save(tmp_path / "read" / "base")
+    config = peft.LoraConfig(r=4, lora_alpha=6, target_modules="all-linear", init_lora_weights=False)
+    torch.manual_seed(0)
+    theirs = peft.get_peft_model(deepcopy(theirs), config).eval()
+    theirs.save_pretrained(tmp_path / "read" / "adapters" / "proximity")
+    ours = Encoder.load(tmp_path / "read", device="cpu")
+    export_peft(ours, tmp_path / "written")
+    base = transformers.AutoModel.from_pretrained(tmp_path / "written" / "base")
+    again = peft.PeftModel.from_pretrained(base, tmp_path / "written" / "adapters" / "proximity").eval()
+    texts = [list(range(5, 5 + length)) for length in LENGTHS]
+    with torch.no_grad():
+        found = ours.model(pack(texts, "proximity"))
+        without, expected, back = (
+            torch.cat([model(input_ids=torch.tensor([text])).last_hidden_state[0] for text in texts])
+            for model in (published(family)[0], theirs, again)
+        )
+    assert (found - without).abs().max() > 0.1
+    assert (found - expected).abs().max() < 1e-5 and (back - expected).abs().max() < 1e-5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -12,6 +13,7 @@ import typer
 
 from sciprism.cli.options import Pooling
 from sciprism.cli.output import echo, print_facts, print_result, print_table, table_width
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.encoders.checkpoints.names import KnownModel
@@ -21,6 +23,7 @@ MESSAGES = {
     "plain": """{folder}: transformers and sentence-transformers open it: SentenceTransformer("{folder}")
 encode and encode_document give the vectors of papers, encode_query those of queries, for {formats}""",
     "compact": "{folder}: sciprism opens it",
+    "peft": "{folder}: peft, sentence-transformers and sciprism open base/ with a folder of adapters/",
     "module": """{folder}: sentence-transformers opens it where sciprism is installed: \
 SentenceTransformer("{folder}", trust_remote_code=True)
 encode gives the {chosen} vectors of papers, encode_query and encode_document the {search} ones of queries and papers
@@ -139,6 +142,7 @@ def export(
     output: Annotated[Path, "A new folder; or a .parquet, .npy or .csv.", "-o", "--output"],
     format: Annotated[str, "Format of the vectors: classification, regression, proximity, search."] = "",
     compact: Annotated[bool, "int8 weights, which sciprism alone opens."] = False,
+    peft: Annotated[bool, "Of the method lora: the backbone, and each format's updates in peft's layout."] = False,
     pooling: Pooling = "",
     truncate_dim: Annotated[int, "Numbers of a vector that are kept, for models trained so. 0: the model's."] = 0,
     prompt: Annotated[
@@ -150,7 +154,7 @@ def export(
     A model becomes a folder that sentence-transformers opens, with the same vectors. A collection becomes a table with
     a vector and the details of each paper: Parquet, CSV, or .npy with the details in a .csv next to it.
 
-    Where a plain BERT gives the format's vectors (the method single; experts with --format), transformers
+    Where a plain BERT gives the format's vectors (the method single; experts and lora with --format), transformers
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
     and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
     --compact writes a quarter of the bytes, as int8: vectors differ a little, and sciprism alone opens it.
@@ -159,8 +163,8 @@ def export(
     Example: sciprism export models/experts -o plain/ --format classification
     """
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.export import default_format
-    from sciprism.encoders.export import export as write
+    from sciprism.encoders.export import default_format, export_peft
+    from sciprism.encoders.export import export as write_model
     from sciprism.store.manifest import is_collection
     from sciprism.uses.collection import Collection
 
@@ -173,7 +177,10 @@ def export(
     if prompt:
         encoder.set_prompts(dict(word.partition("=")[::2] for word in prompt))
     chosen = cast("Format | None", format or None)
-    kind = write(encoder, output, format=chosen, compact=compact)
+    if peft and compact:
+        raise InputError("--compact and --peft are two layouts; name one of them")
+    write = export_peft if peft else partial(write_model, compact=compact)
+    kind = write(encoder, output, format=chosen)
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
     formats_of_calls = {"chosen": chosen or default_format(encoder), "search": chosen or encoder.search_format}
     text = MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls)

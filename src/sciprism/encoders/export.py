@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.checkpoints.folder import atomic_folder
+from sciprism.encoders.checkpoints.peft import write_updates
 from sciprism.encoders.checkpoints.sentence_transformers import format_config, write_documents
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
@@ -28,7 +29,7 @@ from sciprism.formats import ROLES, Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.tokenizer import read_json
 
-ExportKind = Literal["plain", "module", "compact"]
+ExportKind = Literal["plain", "module", "compact", "peft"]
 MODULE = "sciprism.encoders.export.SciprismModule"
 """Class in `modules.json`, which sentence-transformers loads only with `trust_remote_code=True`."""
 CONFIG = "sciprism_module.json"
@@ -43,20 +44,12 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     `encode_document` search. "compact" has int8 weights and opens only in sciprism. `Encoder.load` opens all kinds.
     InputError for a format that the model lacks and for a folder that is not empty.
     """
-    folder = Path(folder)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty; name a new folder")
+    folder = _check_new(folder)
     formats = encoder.formats if format is None else (format,)
-    routes = {encoder.route(served, role) for served in formats for role in ROLES}
-    plain = to_plain_transformer(encoder, routes.pop()) if len(routes) == 1 else None
-    written = encoder
-    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
-    about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
-    if stage := untrained_stage({"provenance": encoder.provenance}):
-        about |= training_facts(stage, 0)
-    if plain is not None:
-        settings = replace(encoder.settings, method=PLAIN, options={})
-        written = Encoder.from_parts(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
+    routes = _list_routes(encoder, formats)
+    plain = to_plain_transformer(encoder, *routes) if len(routes) == 1 else None
+    shown, about = _describe_source(encoder, formats)
+    written = encoder if plain is None else _build_plain(encoder, plain, shown)
     with atomic_folder(folder) as draft:
         written.save(draft, compact=compact, **about)
         if compact:
@@ -73,6 +66,58 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
         (draft / "README.md").write_text(card, encoding="utf-8")
         write_checksums(draft)  # again: of the files that were added
     return "module" if plain is None else "plain"
+
+
+def export_peft(encoder: Encoder, folder: str | Path, *, format: Format | None = None) -> ExportKind:
+    """Write the backbone, `base/`, and in peft's layout the updates of each route, `adapters/ROUTE/`; return "peft".
+
+    sentence-transformers and peft open them, and `Encoder.load` the folder. InputError as for `export`, and where a
+    route has other modules than low-rank updates.
+    """
+    folder = _check_new(folder)
+    formats = encoder.formats if format is None else (format,)
+    found = {route: encoder.method.low_rank_updates(encoder.model, route) for route in _list_routes(encoder, formats)}
+    updates = {route: each for route, each in found.items() if each is not None}
+    if not updates or encoder.model.lexical is not None:
+        raise InputError(
+            f"{encoder.name} is a model of {encoder.settings.method}; peft's layout is of the method lora, over a "
+            "backbone without lexical features"
+        )
+    model = deepcopy(encoder.model)
+    for name in next(iter(updates.values())).products:
+        model.get_submodule(name).update = None  # type: ignore[assignment]
+    shown, about = _describe_source(encoder, formats)
+    with atomic_folder(folder) as draft:
+        _build_plain(encoder, model, shown).save(draft / "base", **about)
+        for route, each in updates.items():
+            write_updates(draft / "adapters" / route, model.config, each, base="base")
+        card = PEFT_CARD.format(name=shown, formats=", ".join(formats), route=next(iter(updates)))
+        (draft / "README.md").write_text(card, encoding="utf-8")
+    return "peft"
+
+
+def _check_new(folder: str | Path) -> Path:
+    folder = Path(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty; name a new folder")
+    return folder
+
+
+def _list_routes(encoder: Encoder, formats: Sequence[Format]) -> list[str]:
+    return list(dict.fromkeys(encoder.route(served, role) for served in formats for role in ROLES))
+
+
+def _describe_source(encoder: Encoder, formats: Sequence[Format]) -> tuple[str, dict[str, Any]]:
+    """Return a model's name without its path, and what the provenance of an exported one says of it."""
+    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
+    stage = untrained_stage({"provenance": encoder.provenance})
+    return shown, about | (training_facts(stage, 0) if stage else {})
+
+
+def _build_plain(encoder: Encoder, model: Transformer, name: str) -> Encoder:
+    settings = replace(encoder.settings, method=PLAIN, options={})
+    return Encoder.from_parts(model, encoder.tokenizer, settings, name=name, device=str(encoder.device))
 
 
 def default_format(encoder: Encoder) -> Format:
@@ -113,6 +158,24 @@ queries = model.encode_query(["what it is about"])
 
 A paper's text is its title, then {separator!r}, then its abstract; where one of them is missing, the other
 alone. Texts are truncated to {length} tokens. Vectors have {dim} dimensions; compare them by {distance}.
+"""
+
+PEFT_CARD = """---
+library_name: peft
+tags: [scientific-papers, sciprism]
+---
+
+# {name}
+
+Low-rank updates for {formats}, one folder each in `adapters/`, of the model in `base/`. A query of a search takes
+`adapters/search`, the papers that it ranks `adapters/proximity`. With `sciprism`, `Encoder.load` opens all of them.
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("base")  # the path of the folder in this one
+model.load_adapter("adapters/{route}")  # needs peft
+```
 """
 
 FORMAT_NOTE = """

@@ -181,7 +181,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
                 (folder / name).unlink(missing_ok=True)
         for path in filter(Path.is_file, sorted(draft.rglob("*"))):
             target = folder / path.relative_to(draft)
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
         sync_folder(folder)
     finally:

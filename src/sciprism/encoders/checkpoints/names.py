@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from sciprism.encoders.checkpoints.converters import adapterhub, scimult, scirepeval
+from sciprism.encoders.checkpoints.converters import adapterhub, lora, scimult, scirepeval
 from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
@@ -63,6 +63,7 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 CONVERTERS: tuple[Callable[[ModelFiles, LocateModel], Path | None], ...] = (
     adapterhub.convert,
+    lora.convert,
     scirepeval.convert_pals,
     scirepeval.convert_control_codes,
     scimult.convert,
@@ -83,7 +84,8 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
     if not weights:
         return locate(name, weights=False)
     files = find_model_files(name)
-    if not files.adapters and any((files.path / file).exists() for file in ("sciprism.json", "modules.json")):
+    adapters = files.adapters or (files.path / ADAPTER_CONFIG).exists()
+    if not adapters and any((files.path / file).exists() for file in ("sciprism.json", "modules.json")):
         return files.name, files.path
     folders = (converter(files, locate) for converter in CONVERTERS)
     return files.name, next((folder for folder in folders if folder is not None), files.path)

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import Linear, drop
-from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
+from sciprism.encoders.methods.registry import FormatOptions, LowRankUpdates, PerFormat, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, Transformer
 
@@ -59,10 +59,6 @@ class LowRank(nn.Module):
         x = drop(x, self.dropout) if self.training else x
         return self.up(self.scale * self.down(x))  # type: ignore[no-any-return]
 
-    def product(self) -> Tensor:
-        """Return the change of the map's weights, (out, in)."""
-        return self.scale * self.up.weight @ self.down.weight
-
 
 @methods.register("lora")
 class Lora(PerFormat):
@@ -74,17 +70,26 @@ class Lora(PerFormat):
 
     def fill(self, model: Transformer) -> None:
         """Give each target one update per format."""
-        for linear in self._targets(model):
+        for linear in self._targets(model).values():
             linear.update = Routed({route: LowRank(linear, self.options) for route in self.routes})
 
     def merge(self, model: Transformer, route: str) -> None:
         """Add the updates of a route to the weights, and empty the slots."""
-        for linear in self._targets(model):
-            update = cast("LowRank", linear.get_submodule(f"update.experts.{route}"))
+        updates = self.low_rank_updates(model, route)
+        for name, linear in self._targets(model).items():
+            down, up = updates.products[name]
             with torch.no_grad():
-                linear.weight += update.product()
+                linear.weight += updates.scale * up @ down
             linear.update = None
 
-    def _targets(self, model: Transformer) -> list[Linear]:
-        maps = [block.get_submodule(PLACES[name]) for block in model.blocks for name in self.options.targets]
-        return cast("list[Linear]", maps)
+    def low_rank_updates(self, model: Transformer, route: str) -> LowRankUpdates:
+        """Return A and B of each target, and the factor of their product."""
+        experts = {name: f"{name}.update.experts.{route}" for name in self._targets(model)}
+        updates = {name: cast("LowRank", model.get_submodule(place)) for name, place in experts.items()}
+        products = {name: (each.down.weight.detach(), each.up.weight.detach()) for name, each in updates.items()}
+        return LowRankUpdates(products, self.options.alpha / self.options.rank, self.options.dropout)
+
+    def _targets(self, model: Transformer) -> dict[str, Linear]:
+        """Return the maps with an update, by their names in the model."""
+        names = [f"blocks.{n}.{PLACES[target]}" for n in range(len(model.blocks)) for target in self.options.targets]
+        return {name: cast("Linear", model.get_submodule(name)) for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -27,6 +28,19 @@ class FormatOptions(SettingsTable):
     formats: Annotated[
         tuple[Format, ...], Field(min_length=1), AfterValidator(lambda given: tuple(f for f in FORMATS if f in given))
     ] = FORMATS
+
+
+Product = tuple[Tensor, Tensor]
+"""A, (rank, in), and B, (out, rank), of a low-rank update."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowRankUpdates:
+    """What a route adds to weights, scale B A. products: a linear map's name -> A and B. dropout: of the input of A."""
+
+    products: Mapping[str, Product]
+    scale: float
+    dropout: float
 
 
 class Method:
@@ -62,6 +76,10 @@ class Method:
 
     def merge(self, model: Transformer, route: str) -> None:
         """Leave of the method's modules those of one route, as the backbone's own, where that keeps its vectors."""
+
+    def low_rank_updates(self, model: Transformer, route: str) -> LowRankUpdates | None:
+        """Return what a route adds to the backbone's linear maps, if that is all that the method does."""
+        return None
 
     def remember_texts(self) -> None:
         """Read each text once from now on, where all that depends on it is frozen, as a training repeats texts."""

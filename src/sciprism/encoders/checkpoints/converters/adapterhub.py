@@ -1,42 +1,40 @@
 """Build models of `adapters` and `adapter-fusion` from a base and folders of AdapterHub, local or on a hub.
 
-A folder holds one adapter; or `adapters/` with one folder per adapter, as SciRepEval's training and
-SPECTER2's archive have it; or also fusions, `[CLF]_fusion/` and so on. The base is the folder itself, a
-folder `base/` next to it, or the model that the adapters name. Settings are in JSON, weights next to them
-under the names of the library `adapters`. Supported are the bottleneck after the feed-forward (`seq_bn`,
-formerly `pfeiffer`) of SciRepEval and SPECTER2, and its fusion; any other setting is another computation, and
-an error.
+Settings are in JSON, weights next to them under the names of the library `adapters`. Supported are the bottleneck
+after the feed-forward (`seq_bn`, formerly `pfeiffer`) of SciRepEval and SPECTER2, and its fusion; any other setting is
+another computation, and an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_tensors, read_tensors
-from sciprism.encoders.checkpoints.folder import ModelFolder, convert_once, describe_files, write_folder
+from sciprism.encoders.checkpoints.converters.adapter_sets import (
+    FUSION_CONFIG,
+    AdapterSet,
+    convert_set,
+    describe_origins,
+    read_description,
+)
+from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    CODES,
-    RELEASED_MODELS,
-    RENAMED,
     LocateModel,
     ModelFiles,
-    format_in_name,
     specter_settings,
 )
 from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.files import sha256
-from sciprism.formats import FORMATS, Format
-from sciprism.text.tokenizer import read_json
+from sciprism.formats import Format
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ ADAPTER = AdapterHubKind(
     parts={"adapter_down.0": "down", "adapter_up": "up"},
 )
 FUSION = AdapterHubKind(
-    config="adapter_fusion_config.json",
+    config=FUSION_CONFIG,
     weights=("model_adapter_fusion.safetensors", "pytorch_model_adapter_fusion.bin"),
     settings={
         **dict.fromkeys(("query", "key", "value"), True),
@@ -105,109 +103,9 @@ class AdapterHubModule:
     ignored: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterSet:
-    """A base with its adapters, and fusions of them: route -> (name, folder).
-
-    title: its name in provenance. where: its name in messages.
-    """
-
-    title: str
-    where: str
-    base: tuple[str, Path]
-    formats: tuple[Format, ...]
-    adapters: Mapping[Format, tuple[str, Path]]
-    fusions: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
-
-
 def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
-    """Return the folder of the converted model; None for files without adapters."""
-    source: AdapterSet | None
-    if files.adapters:
-        member = RELEASED_MODELS[files.name]
-        base = member.family.base, files.path
-        source = AdapterSet(files.name, files.name, base, member.formats, files.adapters)
-    else:
-        source = _find_set(files, locate)
-    if source is None:
-        return None
-    modules = [*source.adapters.values(), *source.fusions.values()]
-    routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
-    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in modules)), routes)
-    return convert_once(source.title, facts, lambda draft: _write(draft, source))
-
-
-def _find_set(files: ModelFiles, locate: LocateModel) -> AdapterSet | None:
-    """Return the base, adapters and fusions of a folder; None without adapters."""
-    folder = files.path
-    if (folder / ADAPTER.config).exists():
-        adapters = {_route_of(folder, ADAPTER): (files.title, folder)}
-    else:
-        adapters = _find_modules(folder / "adapters", ADAPTER)
-    fusions = _find_modules(folder, FUSION)
-    _check_complete(folder, adapters, fusions)
-    if not adapters:
-        return None
-    if fusions:
-        adapters = {route: adapters[route] for route in fusions}
-    formats = tuple(format for format in FORMATS if format in adapters)
-    base = _find_base(folder, [path for _, path in adapters.values()], locate)
-    return AdapterSet(files.title, str(folder), base, formats, adapters, fusions)
-
-
-def _find_modules(folder: Path, kind: AdapterHubKind) -> dict[Format, tuple[str, Path]]:
-    """Return the folders of a kind inside a folder, by route."""
-    if not folder.is_dir():
-        return {}
-    modules: dict[Format, tuple[str, Path]] = {}
-    for path in sorted(path for path in folder.iterdir() if (path / kind.config).exists()):
-        route = _route_of(path, kind)
-        if route in modules:
-            raise InputError(f"{path}: {modules[route][0]} serves {route} too; remove one of them")
-        modules[route] = path.name, path
-    return modules
-
-
-def _route_of(path: Path, kind: AdapterHubKind) -> Format:
-    """Return the route that a folder serves, from its name or its (first) module's name."""
-    module = str(read_description(path, kind)["name"]).partition(",")[0]
-    name = path.resolve().name
-    routes = {format_in_name(name.removesuffix("_fusion")), format_in_name(module)} - {None}
-    if len(routes) == 1:
-        return cast(Format, routes.pop())
-    labels = ", ".join(f"{code} or {route}" for route, code in CODES.items())
-    raise InputError(f"{path}: the folder is called {name}, its module {module}; name both by what it serves: {labels}")
-
-
-def _check_complete(folder: Path, adapters: Collection[Format], fusions: Collection[Format]) -> None:
-    """Refuse fusions without their adapters, and a query adapter without one for papers."""
-    if lacking := [CODES[route] for route in fusions if route not in adapters]:
-        raise InputError(
-            f"{folder}: has fusions, but lacks adapters that they fuse; add: "
-            + ", ".join(f"adapters/{code}" for code in lacking)
-        )
-    routes = fusions or adapters
-    if "search" in routes and "proximity" not in routes:
-        raise InputError(
-            f"{folder}: has the adapter of search, for queries, but not that of proximity, for papers; "
-            f"put both into one folder: adapters/{CODES['search']}, adapters/{CODES['proximity']}"
-        )
-
-
-def _find_base(folder: Path, adapters: Sequence[Path], locate: LocateModel) -> tuple[str, Path]:
-    """Return the name and folder of the model that the adapters were trained on."""
-    for base in (folder, folder / "base", folder.parent / "base", folder.parent.parent / "base"):
-        if (base / "config.json").exists():
-            return base.resolve().name, base
-    names = {str(read_description(path, ADAPTER).get("model_name") or "") for path in adapters}
-    if names == {""} or len(names) > 1:
-        naming = f"name {', '.join(sorted(names))}" if len(names) > 1 else "name none"
-        raise InputError(f"{folder}: which base model? its adapters {naming}; put it into {folder / 'base'}")
-    name = names.pop()
-    try:
-        return locate(RENAMED.get(name, name))
-    except InputError as error:
-        raise InputError(f"{folder}: no base model; put it into {folder / 'base'}: {error}") from error
+    """Return the folder of the converted model; None for files without adapters of the library."""
+    return convert_set(files, locate, "adapters", _write)
 
 
 def _write(draft: Path, source: AdapterSet) -> None:
@@ -232,17 +130,15 @@ def _write(draft: Path, source: AdapterSet) -> None:
     build_method(settings.method, settings.options).fill(base.model)
     _load_modules(source.where, base.model, {"experts": adapters, "fusions": fusions})
 
-    def origins(named: Mapping[Format, tuple[str, Path]], modules: Mapping[Format, AdapterHubModule]) -> dict[str, Any]:
-        return {route: {"from": named[route][0], "sha256": sha256(modules[route].path)} for route in modules}
-
     modules = (*adapters.values(), *fusions.values())
     provenance = {
         "converted from": source.title,
         "backbone": source.base[0],
-        "adapters": origins(source.adapters, adapters),
+        "adapters": describe_origins(source.adapters, {route: each.path for route, each in adapters.items()}),
         "ignored": [*base.ignored, *(name for module in modules for name in module.ignored)],
-        **({"fusions": origins(source.fusions, fusions)} if fusions else {}),
     }
+    if fusions:
+        provenance["fusions"] = describe_origins(source.fusions, {route: each.path for route, each in fusions.items()})
     write_folder(draft, base.model, base.tokenizer, settings, provenance)
 
 
@@ -259,21 +155,12 @@ def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[
         raise InputError(f"{where}: {len(wanted)} adapter weights are missing, the first is {min(wanted)}")
 
 
-def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:
-    """Return the JSON description of a folder of this kind: name, model_name, config and so on."""
-    description: dict[str, Any] = read_json(folder / kind.config)
-    if not isinstance(description.get("config"), dict) or not isinstance(description.get("name"), str):
-        library = "peft" if "peft_type" in description else "another library"
-        raise InputError(f"{folder / kind.config}: of {library}; only files of the library adapters are read")
-    return description
-
-
 def read_module(folder: Path, kind: AdapterHubKind) -> AdapterHubModule:
     """Return the adapter or fusion of a folder; an unsupported setting is an InputError."""
     path = next((folder / file for file in kind.weights if (folder / file).exists()), None)
     if path is None or not (folder / kind.config).exists():
         raise InputError(f"{folder}: expected {kind.config}, and one of {', '.join(kind.weights)}")
-    config = read_description(folder, kind)["config"]
+    config = read_description(folder, kind.config).config
     for key, wanted in kind.settings.items():
         if key in config and config[key] != wanted:
             raise InputError(f"{folder / kind.config}: {key} is {config[key]!r}; only {wanted!r} is supported")

@@ -43,7 +43,8 @@ class Family:
     title: its name. architecture: the class that transformers opens. words: the published name of the word embeddings.
     inside: how the names of the encoder's weights begin. tables, layer: our name of a module -> the published one; {n}
     is the layer, and in `tables` the last one. read: the further fields of an architecture, of a `config.json`. write:
-    the further keys of one. shape: field of TransformerConfig -> its key.
+    the further keys of one. shape: field of TransformerConfig -> its key. modules: as `layer`, of the names inside
+    transformers, where these are others.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Family:
     read: Callable[[Settings], dict[str, Any]]
     write: Callable[[TransformerConfig], dict[str, Any]]
     shape: Mapping[str, str] = field(default_factory=lambda: SHAPE)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
     def names(self, config: TransformerConfig, prefix: str = "") -> dict[str, str]:
         """Return the published name of every weight of a plain backbone, by our name. prefix: of published names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sciprism.encoders.checkpoints.families.family import Family, Settings, families, name_activation, read_theta
+from sciprism.encoders.checkpoints.families.llama import EUROBERT
 from sciprism.encoders.transformer import BlockStyle, TransformerConfig
 
 
@@ -59,5 +60,6 @@ families.register("nomic_bert")(
         },
         read=read,
         write=write,
+        modules=EUROBERT.layer,
     )
 )
