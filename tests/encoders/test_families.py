@@ -13,7 +13,7 @@ from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.checkpoints.families.family import families
-from sciprism.encoders.export import export_peft
+from sciprism.encoders.export import export
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
@@ -146,7 +146,7 @@ def test_low_rank_updates_are_those_of_peft(family, published, tmp_path):
     theirs = peft.get_peft_model(deepcopy(theirs), config).eval()
     theirs.save_pretrained(tmp_path / "read" / "adapters" / "proximity")
     ours = Encoder.load(tmp_path / "read", device="cpu")
-    export_peft(ours, tmp_path / "written")
+    export(ours, tmp_path / "written", peft=True)
     base = transformers.AutoModel.from_pretrained(tmp_path / "written" / "base")
     again = peft.PeftModel.from_pretrained(base, tmp_path / "written" / "adapters" / "proximity").eval()
     texts = [list(range(5, 5 + length)) for length in LENGTHS]

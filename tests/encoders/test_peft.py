@@ -1,7 +1,6 @@
 """Folders of peft with an update for each format: what peft computes, what we write, and what is refused."""
 
 import json
-import re
 import shutil
 
 import numpy as np
@@ -12,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_tensors
-from sciprism.encoders.export import export, export_peft
+from sciprism.encoders.export import export
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.files import write_tensors
@@ -38,7 +37,7 @@ def encoder(tiny_model):
 
 @pytest.fixture
 def written(encoder, tmp_path):
-    assert export_peft(encoder, tmp_path / "written") == "peft"
+    assert export(encoder, tmp_path / "written", peft=True) == "peft"
     return tmp_path / "written"
 
 
@@ -69,14 +68,10 @@ def test_what_is_written_opens_in_sentence_transformers_and_here(encoder, writte
         model = SentenceTransformer("base", device="cpu")
         model.load_adapter(f"adapters/{format}")
         assert max_difference(expected, model.encode(TEXTS)) < CLOSE
-    example = re.search(r"```python\n(.*?)```", (written / "README.md").read_text("utf-8"), re.S)[1]
-    names: dict = {}
-    exec(example, names)
-    assert max_difference(encoder.encode(TEXTS, format="classification"), names["model"].encode(TEXTS)) < CLOSE
 
 
 def test_one_format_alone_is_merged_or_written(encoder, tmp_path):
-    export_peft(encoder, tmp_path / "part", format="search")
+    export(encoder, tmp_path / "part", format="search", peft=True)
     assert sorted(path.name for path in (tmp_path / "part" / "adapters").iterdir()) == ["proximity", "search"]
     assert export(encoder, tmp_path / "plain", format="regression") == "plain"
     vectors = SentenceTransformer(str(tmp_path / "plain"), device="cpu").encode(TEXTS)
@@ -123,22 +118,16 @@ def test_a_folder_of_sentence_transformers_with_an_adapter(tiny_model, tmp_path)
     assert max_difference(encoder.encode(TEXTS), model.encode(TEXTS)) < CLOSE
 
 
-REFUSED = {
-    "use_dora": (True, "DoRA also changes the lengths"),
-    "bias": ("all", "it changes the backbone, which all formats share"),
-    "modules_to_save": (["pooler"], "it changes the backbone"),
-    "init_lora_weights": ("pissa", "it changes the backbone"),
-    "peft_type": ("IA3", "only LoRA is read"),
-    "alpha_pattern": ({"query": 3}, "one alpha serves all maps"),
-    "r": (0, "both must be above 0"),
-    "lora_alpha": (None, "lora_dropout is not a number"),
-}
+REFUSED = {"use_dora": True, "bias": "all", "modules_to_save": ["pooler"], "init_lora_weights": "pissa"}
+REFUSED |= {"peft_type": "IA3", "alpha_pattern": {"query": 3}, "r": 0, "lora_alpha": None}
 
 
 @pytest.mark.parametrize("key", REFUSED)
 def test_another_computation_is_refused(key, written):
-    value, reason = REFUSED[key]
-    change(written / "adapters" / "proximity", **{key: value})
+    change(written / "adapters" / "proximity", **{key: REFUSED[key]})
+    reason = {"r": "r is 0", "lora_alpha": "or lora_dropout is not a number"}.get(
+        key, f"{key} is .* all formats share it"
+    )
     with pytest.raises(InputError, match=rf"adapters/proximity/adapter_config.json: .*{reason}"):
         Encoder.load(written)
 
@@ -162,8 +151,13 @@ def test_weights_that_are_not_those_of_the_base_are_refused(case, written):
 
 
 def test_wrong_requests(written, tiny_model, tmp_path):
-    with pytest.raises(InputError, match="of adapters; peft's layout is of the method lora"):
-        export_peft(build_encoder(tiny_model, "adapters"), tmp_path / "out")
+    adapters = build_encoder(tiny_model, "adapters")
+    with pytest.raises(
+        InputError, match=r"peft's layout is of the method lora over a plain backbone; .* is of adapters"
+    ):
+        export(adapters, tmp_path / "out", peft=True)
+    with pytest.raises(InputError, match="int8 weights and peft's layout are two kinds"):
+        export(adapters, tmp_path / "out", peft=True, compact=True)
     (written / "adapters" / "proximity").rename(written / "adapters" / "mine")
     with pytest.raises(InputError, match="the folder is called mine; name it by what it serves"):
         Encoder.load(written)

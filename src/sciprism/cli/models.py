@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,7 +12,6 @@ import typer
 
 from sciprism.cli.options import Pooling
 from sciprism.cli.output import echo, print_facts, print_result, print_table, table_width
-from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.encoders.checkpoints.names import KnownModel
@@ -158,13 +156,13 @@ def export(
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
     and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
     --compact writes a quarter of the bytes, as int8: vectors differ a little, and sciprism alone opens it.
+    --peft writes base/ and adapters/FORMAT/, which peft and sentence-transformers open, and sciprism as one model.
     --prompt and --truncate-dim become settings of the folder, which every command then uses.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
+    from sciprism.encoders import export as exports
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.export import default_format, export_peft
-    from sciprism.encoders.export import export as write_model
     from sciprism.store.manifest import is_collection
     from sciprism.uses.collection import Collection
 
@@ -174,14 +172,10 @@ def export(
         document = {"output": str(output), "kind": "collection", "papers": count}
         return print_result("sciprism.export/1", document, f"{output}: vectors of {count:,} papers{more}")
     encoder = Encoder.load(model, pooling=pooling or None, truncate_dim=truncate_dim or None)
-    if prompt:
-        encoder.set_prompts(dict(word.partition("=")[::2] for word in prompt))
+    encoder.set_prompts(dict(word.partition("=")[::2] for word in prompt or ()))
     chosen = cast("Format | None", format or None)
-    if peft and compact:
-        raise InputError("--compact and --peft are two layouts; name one of them")
-    write = export_peft if peft else partial(write_model, compact=compact)
-    kind = write(encoder, output, format=chosen)
+    kind = exports.export(encoder, output, format=chosen, compact=compact, peft=peft)
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
-    formats_of_calls = {"chosen": chosen or default_format(encoder), "search": chosen or encoder.search_format}
+    formats_of_calls = {"chosen": chosen or exports.default_format(encoder), "search": chosen or encoder.search_format}
     text = MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls)
     return print_result("sciprism.export/1", {"output": str(output), "kind": kind}, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
@@ -35,20 +35,37 @@ MODULE = "sciprism.encoders.export.SciprismModule"
 CONFIG = "sciprism_module.json"
 
 
-def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None, compact: bool = False) -> ExportKind:
+def export(
+    encoder: Encoder,
+    folder: str | Path,
+    *,
+    format: Format | None = None,
+    compact: bool = False,
+    peft: bool = False,
+) -> ExportKind:
     """Write a folder that gives the encoder's vectors in sentence-transformers; return its kind.
 
     "plain" opens in transformers too, without sciprism: for formats with one route through a plain BERT, such
     as those of `single`, or one format of the expert methods or of `lora`. "module" needs sciprism installed; it
     holds the whole model, and all its calls give `format`; without one, `encode` gives proximity, `encode_query` and
-    `encode_document` search. "compact" has int8 weights and opens only in sciprism. `Encoder.load` opens all kinds.
-    InputError for a format that the model lacks and for a folder that is not empty.
+    `encode_document` search. "compact" has int8 weights and opens only in sciprism. "peft", of `lora`, is the backbone,
+    `base/`, with the updates of each route in peft's layout, `adapters/ROUTE/`. `Encoder.load` opens all kinds.
+    InputError for a format that the model lacks, for a folder that is not empty, and for a kind that it cannot be.
     """
-    folder = _check_new(folder)
+    folder = Path(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty; name a new folder")
     formats = encoder.formats if format is None else (format,)
-    routes = _list_routes(encoder, formats)
+    routes = list(dict.fromkeys(encoder.route(served, role) for served in formats for role in ROLES))
+    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
+    if stage := untrained_stage({"provenance": encoder.provenance}):
+        about |= training_facts(stage, 0)
+    if peft:
+        if compact:
+            raise InputError("int8 weights and peft's layout are two kinds of folders; choose one")
+        return _export_peft(encoder, folder, routes, shown, about)
     plain = to_plain_transformer(encoder, *routes) if len(routes) == 1 else None
-    shown, about = _describe_source(encoder, formats)
     written = encoder if plain is None else _build_plain(encoder, plain, shown)
     with atomic_folder(folder) as draft:
         written.save(draft, compact=compact, **about)
@@ -68,51 +85,23 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     return "module" if plain is None else "plain"
 
 
-def export_peft(encoder: Encoder, folder: str | Path, *, format: Format | None = None) -> ExportKind:
-    """Write the backbone, `base/`, and in peft's layout the updates of each route, `adapters/ROUTE/`; return "peft".
-
-    sentence-transformers and peft open them, and `Encoder.load` the folder. InputError as for `export`, and where a
-    route has other modules than low-rank updates.
-    """
-    folder = _check_new(folder)
-    formats = encoder.formats if format is None else (format,)
-    found = {route: encoder.method.low_rank_updates(encoder.model, route) for route in _list_routes(encoder, formats)}
-    updates = {route: each for route, each in found.items() if each is not None}
+def _export_peft(
+    encoder: Encoder, folder: Path, routes: Sequence[str], name: str, about: Mapping[str, Any]
+) -> ExportKind:
+    """Write the backbone and the updates of the routes."""
+    found = [(route, encoder.method.low_rank_updates(encoder.model, route)) for route in routes]
+    updates = {route: each for route, each in found if each is not None}
     if not updates or encoder.model.lexical is not None:
-        raise InputError(
-            f"{encoder.name} is a model of {encoder.settings.method}; peft's layout is of the method lora, over a "
-            "backbone without lexical features"
-        )
+        has = f"{encoder.settings.method}{' with lexical features' if encoder.model.lexical is not None else ''}"
+        raise InputError(f"peft's layout is of the method lora over a plain backbone; {encoder.name} is of {has}")
     model = deepcopy(encoder.model)
-    for name in next(iter(updates.values())).products:
-        model.get_submodule(name).update = None  # type: ignore[assignment]
-    shown, about = _describe_source(encoder, formats)
+    for linear in next(iter(updates.values())).products:
+        model.get_submodule(linear).update = None  # type: ignore[assignment]
     with atomic_folder(folder) as draft:
-        _build_plain(encoder, model, shown).save(draft / "base", **about)
+        _build_plain(encoder, model, name).save(draft / "base", **about)
         for route, each in updates.items():
             write_updates(draft / "adapters" / route, model.config, each, base="base")
-        card = PEFT_CARD.format(name=shown, formats=", ".join(formats), route=next(iter(updates)))
-        (draft / "README.md").write_text(card, encoding="utf-8")
     return "peft"
-
-
-def _check_new(folder: str | Path) -> Path:
-    folder = Path(folder)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty; name a new folder")
-    return folder
-
-
-def _list_routes(encoder: Encoder, formats: Sequence[Format]) -> list[str]:
-    return list(dict.fromkeys(encoder.route(served, role) for served in formats for role in ROLES))
-
-
-def _describe_source(encoder: Encoder, formats: Sequence[Format]) -> tuple[str, dict[str, Any]]:
-    """Return a model's name without its path, and what the provenance of an exported one says of it."""
-    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
-    about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
-    stage = untrained_stage({"provenance": encoder.provenance})
-    return shown, about | (training_facts(stage, 0) if stage else {})
 
 
 def _build_plain(encoder: Encoder, model: Transformer, name: str) -> Encoder:
@@ -158,24 +147,6 @@ queries = model.encode_query(["what it is about"])
 
 A paper's text is its title, then {separator!r}, then its abstract; where one of them is missing, the other
 alone. Texts are truncated to {length} tokens. Vectors have {dim} dimensions; compare them by {distance}.
-"""
-
-PEFT_CARD = """---
-library_name: peft
-tags: [scientific-papers, sciprism]
----
-
-# {name}
-
-Low-rank updates for {formats}, one folder each in `adapters/`, of the model in `base/`. A query of a search takes
-`adapters/search`, the papers that it ranks `adapters/proximity`. With `sciprism`, `Encoder.load` opens all of them.
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("base")  # the path of the folder in this one
-model.load_adapter("adapters/{route}")  # needs peft
-```
 """
 
 FORMAT_NOTE = """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from sciprism.encoders.checkpoints.converters import adapterhub, lora, scimult, scirepeval
+from sciprism.encoders.checkpoints.converters import adapter_sets, scimult, scirepeval
 from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
@@ -62,8 +62,7 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
 CONVERTERS: tuple[Callable[[ModelFiles, LocateModel], Path | None], ...] = (
-    adapterhub.convert,
-    lora.convert,
+    adapter_sets.convert,
     scirepeval.convert_pals,
     scirepeval.convert_control_codes,
     scimult.convert,

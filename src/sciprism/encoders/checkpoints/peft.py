@@ -32,25 +32,17 @@ KEY = "base_model.model.{}.lora_{}.weight"
 PATTERN = re.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])\.weight")
 INSIDE = re.compile("embed|layer")
 """In the names of all of an encoder's weights, and not in those of its pooler and heads."""
-CHANGED = "it changes the backbone, which all formats share"
-SETTINGS: Mapping[str, tuple[Sequence[Any], str]] = {
-    "peft_type": (["LORA"], "of peft's methods only LoRA is read"),
-    "use_dora": ([False], "DoRA also changes the lengths of a map's columns"),
-    "bias": (["none"], CHANGED),
-    "lora_bias": ([False], CHANGED),
-    "modules_to_save": ([None, []], CHANGED),
-    "trainable_token_indices": ([None], CHANGED),
-    "layer_replication": ([None], CHANGED),
-    "init_lora_weights": ([True, False, "gaussian", "eva", "orthogonal"], CHANGED),
-    "fan_in_fan_out": ([False], "maps of encoders are stored as (out, in)"),
-    "alpha_pattern": ([{}, None], "one alpha serves all maps"),
-    "target_parameters": ([None, []], "only linear maps have an update here"),
-    **dict.fromkeys(
-        ("use_qalora", "use_bdlora", "alora_invocation_tokens", "arrow_config", "kasa_config", "velora_config"),
-        ([None, False], "it is another computation"),
-    ),
+ABSENT: Sequence[Any] = (None, False, [], {})
+SETTINGS: Mapping[str, Sequence[Any]] = {
+    "peft_type": ["LORA"],
+    "bias": ["none"],
+    "init_lora_weights": [True, False, "gaussian", "eva", "orthogonal"],
+    **dict.fromkeys(("use_dora", "modules_to_save", "lora_bias", "trainable_token_indices"), ABSENT),
+    **dict.fromkeys(("layer_replication", "target_parameters", "alpha_pattern", "fan_in_fan_out"), ABSENT),
+    **dict.fromkeys(("use_qalora", "use_bdlora", "alora_invocation_tokens"), ABSENT),
+    **dict.fromkeys(("arrow_config", "kasa_config", "velora_config"), ABSENT),
 }
-"""Key of the configuration -> the supported values, and why no other one; a key that is absent is supported."""
+"""Key of the configuration -> the supported values."""
 Link = tuple[str, int, int]
 """A module, and which of how many equal parts of its rows."""
 
@@ -86,9 +78,12 @@ def read_updates(folder: Path, config: TransformerConfig) -> tuple[LowRankUpdate
     InputErrors.
     """
     path, stated = folder / WEIGHTS, read_json(folder / ADAPTER_CONFIG)
-    for key, (wanted, reason) in SETTINGS.items():
+    for key, wanted in SETTINGS.items():
         if key in stated and stated[key] not in wanted:
-            raise InputError(f"{folder / ADAPTER_CONFIG}: {key} is {stated[key]!r}, which is not supported: {reason}")
+            raise InputError(
+                f"{folder / ADAPTER_CONFIG}: {key} is {stated[key]!r}; of peft only LoRA's B A of linear maps is read, "
+                "over a backbone that stays as it is, since all formats share it"
+            )
     try:
         alpha, rank, dropout = float(stated["lora_alpha"]), int(stated["r"]), float(stated.get("lora_dropout", 0.0))
     except (KeyError, TypeError, ValueError) as error:

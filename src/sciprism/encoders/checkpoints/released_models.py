@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sciprism.encoders.settings import EncoderSettings
+from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.text.template import Template
 
@@ -67,6 +68,29 @@ class ModelFiles:
     title: str
     path: Path
     adapters: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSet:
+    """A base with its adapters, and fusions of them: route -> (name, folder).
+
+    title: its name in provenance. where: its name in messages. library: that wrote the adapters.
+    """
+
+    title: str
+    where: str
+    base: tuple[str, Path]
+    formats: tuple[Format, ...]
+    adapters: Mapping[Format, tuple[str, Path]]
+    fusions: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
+    library: str = "adapters"
+
+
+def describe_origins(
+    named: Mapping[Format, tuple[str, Path]], weights: Mapping[Format, Path]
+) -> dict[str, dict[str, str]]:
+    """Return the provenance of files of weights, by route. named: as in an `AdapterSet`."""
+    return {route: {"from": named[route][0], "sha256": sha256(path)} for route, path in weights.items()}
 
 
 class LocateModel(Protocol):

@@ -7,96 +7,69 @@ model that the adapters name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import cast
 
+from sciprism.encoders.checkpoints.converters import adapterhub, lora
 from sciprism.encoders.checkpoints.folder import convert_once, describe_files
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     CODES,
     RELEASED_MODELS,
     RENAMED,
+    AdapterSet,
     LocateModel,
     ModelFiles,
     format_in_name,
 )
 from sciprism.errors import InputError
-from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.text.tokenizer import read_json
-
-FUSION_CONFIG = "adapter_fusion_config.json"
-Library = Literal["adapters", "peft"]
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterSet:
-    """A base with its adapters, and fusions of them: route -> (name, folder).
-
-    title: its name in provenance. where: its name in messages. library: that wrote the adapters.
-    """
-
-    title: str
-    where: str
-    base: tuple[str, Path]
-    formats: tuple[Format, ...]
-    adapters: Mapping[Format, tuple[str, Path]]
-    fusions: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
-    library: Library = "adapters"
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a folder states of its adapter or fusion. name, base: "" for none. config: its settings."""
+    """What a folder states of its adapter or fusion. name, base: "" for none."""
 
-    library: Library
+    library: str
     name: str
     base: str
-    config: Mapping[str, Any]
 
 
-def convert_set(
-    files: ModelFiles, locate: LocateModel, library: Library, write: Callable[[Path, AdapterSet], None]
-) -> Path | None:
-    """Return the folder that `write` fills of a set of adapters; None for files without such of the library."""
+WRITE = {"adapters": adapterhub.write, "peft": lora.write}
+"""Library -> what builds a model of its adapters."""
+
+
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
+    """Return the folder of the converted model; None for files without adapters."""
     source: AdapterSet | None
     if files.adapters:
         member = RELEASED_MODELS[files.name]
         base = member.family.base, files.path
         source = AdapterSet(files.name, files.name, base, member.formats, files.adapters)
     else:
-        source = _find_set(files, library, locate)
-    if source is None or source.library != library:
+        source = _find_set(files, locate)
+    if source is None:
         return None
     modules = [*source.adapters.values(), *source.fusions.values()]
     routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
     facts = (source.base[0], describe_files(source.base[1], *(path for _, path in modules)), routes)
-    return convert_once(source.title, facts, lambda draft: write(draft, source))
+    return convert_once(source.title, facts, lambda draft: WRITE[source.library](draft, source))
 
 
-def describe_origins(
-    named: Mapping[Format, tuple[str, Path]], weights: Mapping[Format, Path]
-) -> dict[str, dict[str, str]]:
-    """Return the provenance of the files of weights, by route."""
-    return {route: {"from": named[route][0], "sha256": sha256(path)} for route, path in weights.items()}
-
-
-def _find_set(files: ModelFiles, library: Library, locate: LocateModel) -> AdapterSet | None:
-    """Return the base, adapters and fusions of a folder; None without adapters of the library."""
+def _find_set(files: ModelFiles, locate: LocateModel) -> AdapterSet | None:
+    """Return the base, adapters and fusions of a folder; None without adapters."""
     folder = files.path
     if (folder / ADAPTER_CONFIG).exists():
         adapters = {_route_of(folder, ADAPTER_CONFIG, files.title): (files.title, folder)}
     else:
         adapters = _find_modules(folder / "adapters", ADAPTER_CONFIG)
-    described = [read_description(path, ADAPTER_CONFIG) for _, path in adapters.values()]
-    libraries = {description.library for description in described}
-    if len(libraries) > 1:
+    described = [_describe(path, ADAPTER_CONFIG) for _, path in adapters.values()]
+    if len(libraries := {description.library for description in described}) > 1:
         raise InputError(f"{folder}: its adapters are of the libraries {' and '.join(sorted(libraries))}; keep one's")
-    if adapters and library not in libraries:
-        return None
-    fusions = _find_modules(folder, FUSION_CONFIG)
+    fusions = _find_modules(folder, adapterhub.FUSION.config)
     _check_complete(folder, adapters, fusions)
     if not adapters:
         return None
@@ -104,7 +77,7 @@ def _find_set(files: ModelFiles, library: Library, locate: LocateModel) -> Adapt
         adapters = {route: adapters[route] for route in fusions}
     formats = tuple(format for format in FORMATS if format in adapters)
     base = _find_base(folder, described, locate)
-    return AdapterSet(files.title, str(folder), base, formats, adapters, fusions, library)
+    return AdapterSet(files.title, str(folder), base, formats, adapters, fusions, libraries.pop())
 
 
 def _find_modules(folder: Path, config: str) -> dict[Format, tuple[str, Path]]:
@@ -122,7 +95,7 @@ def _find_modules(folder: Path, config: str) -> dict[Format, tuple[str, Path]]:
 
 def _route_of(path: Path, config: str, name: str) -> Format:
     """Return the route that a folder serves, from its name or its (first) module's name."""
-    module = read_description(path, config).name.partition(",")[0]
+    module = _describe(path, config).name.partition(",")[0]
     routes = {format_in_name(name.removesuffix("_fusion")), format_in_name(module)} - {None}
     if len(routes) == 1:
         return cast(Format, routes.pop())
@@ -162,11 +135,11 @@ def _find_base(folder: Path, adapters: Sequence[Description], locate: LocateMode
         raise InputError(f"{folder}: no base model; put it into {folder / 'base'}: {error}") from error
 
 
-def read_description(folder: Path, config: str) -> Description:
+def _describe(folder: Path, config: str) -> Description:
     """Return what the file of settings states; one of another library is an InputError."""
     row = read_json(folder / config)
     if "peft_type" in row:
-        return Description("peft", "", str(row.get("base_model_name_or_path") or ""), row)
+        return Description("peft", "", str(row.get("base_model_name_or_path") or ""))
     if isinstance(row.get("config"), dict) and isinstance(row.get("name"), str):
-        return Description("adapters", row["name"], str(row.get("model_name") or ""), row["config"])
+        return Description("adapters", row["name"], str(row.get("model_name") or ""))
     raise InputError(f"{folder / config}: of another library; only files of the libraries adapters and peft are read")

@@ -16,25 +16,19 @@ from typing import Any
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_tensors, read_tensors
-from sciprism.encoders.checkpoints.converters.adapter_sets import (
-    FUSION_CONFIG,
-    AdapterSet,
-    convert_set,
-    describe_origins,
-    read_description,
-)
 from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    LocateModel,
-    ModelFiles,
+    AdapterSet,
+    describe_origins,
     specter_settings,
 )
 from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import Format
+from sciprism.text.tokenizer import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ ADAPTER = AdapterHubKind(
     parts={"adapter_down.0": "down", "adapter_up": "up"},
 )
 FUSION = AdapterHubKind(
-    config=FUSION_CONFIG,
+    config="adapter_fusion_config.json",
     weights=("model_adapter_fusion.safetensors", "pytorch_model_adapter_fusion.bin"),
     settings={
         **dict.fromkeys(("query", "key", "value"), True),
@@ -103,12 +97,8 @@ class AdapterHubModule:
     ignored: tuple[str, ...]
 
 
-def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
-    """Return the folder of the converted model; None for files without adapters of the library."""
-    return convert_set(files, locate, "adapters", _write)
-
-
-def _write(draft: Path, source: AdapterSet) -> None:
+def write(draft: Path, source: AdapterSet) -> None:
+    """Write the folder of a model of `adapters` or, where there are fusions, of `adapter-fusion`."""
     adapters = {route: read_module(path, ADAPTER) for route, (_, path) in source.adapters.items()}
     fusions = {route: read_module(path, FUSION) for route, (_, path) in source.fusions.items()}
     reductions = sorted({module.reduction for module in adapters.values()})
@@ -160,7 +150,7 @@ def read_module(folder: Path, kind: AdapterHubKind) -> AdapterHubModule:
     path = next((folder / file for file in kind.weights if (folder / file).exists()), None)
     if path is None or not (folder / kind.config).exists():
         raise InputError(f"{folder}: expected {kind.config}, and one of {', '.join(kind.weights)}")
-    config = read_description(folder, kind.config).config
+    config = read_json(folder / kind.config)["config"]
     for key, wanted in kind.settings.items():
         if key in config and config[key] != wanted:
             raise InputError(f"{folder / kind.config}: {key} is {config[key]!r}; only {wanted!r} is supported")

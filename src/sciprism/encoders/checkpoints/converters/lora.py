@@ -10,10 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_tensors
-from sciprism.encoders.checkpoints.converters.adapter_sets import AdapterSet, convert_set, describe_origins
 from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
 from sciprism.encoders.checkpoints.peft import WEIGHTS, read_updates, widen
-from sciprism.encoders.checkpoints.released_models import LocateModel, ModelFiles
+from sciprism.encoders.checkpoints.released_models import AdapterSet, describe_origins
 from sciprism.encoders.checkpoints.sentence_transformers import read_settings
 from sciprism.encoders.methods.lora import PLACES
 from sciprism.encoders.methods.registry import PLAIN, LowRankUpdates, build_method
@@ -21,12 +20,8 @@ from sciprism.errors import InputError
 from sciprism.formats import Format
 
 
-def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
-    """Return the folder of the converted model; None for files without adapters of peft."""
-    return convert_set(files, locate, "peft", _write)
-
-
-def _write(draft: Path, source: AdapterSet) -> None:
+def write(draft: Path, source: AdapterSet) -> None:
+    """Write the folder of a model of `lora`."""
     base = _read_base(source)
     found = {route: read_updates(path, base.model.config) for route, (_, path) in source.adapters.items()}
     options, tensors = _collect({route: updates for route, (updates, _) in found.items()})
