@@ -56,7 +56,7 @@ CODE_LINES = {
     "papers": 5_366,
     "evaluation": 5_277,
     "prepare": 4_589,
-    "encoders": 5_483,
+    "encoders": 5_744,
     "cli": 3_691,
     "datasets": 3_938,
     "training": 3_181,
