@@ -68,12 +68,12 @@ def attend_window(q: Tensor, k: Tensor, v: Tensor, dropout: float, window: int) 
     size = 2 * window
     blocks = -(-length // size)
     rest = blocks * size - length
-    q = F.pad(q, (0, 0, 0, rest)).unflatten(2, (blocks, size))
+    q = F.pad(q, (0, 0, 0, rest)).view(*q.shape[:2], blocks, size, -1)
     k, v = (F.pad(x, (0, 0, window, window + rest)).unfold(2, 2 * size, size).transpose(-1, -2) for x in (k, v))
     q, k, v = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v))  # (count blocks, H, tokens, D)
     mask = _window_mask(length, window, q.device).repeat(count, 1, 1)[:, None]
-    out = attend_dense(q, k, v, dropout, mask).unflatten(0, (count, blocks))
-    return out.transpose(1, 2).flatten(2, 3)[:, :, :length]
+    out = attend_dense(q, k, v, dropout, mask)
+    return out.view(count, blocks, *out.shape[1:]).transpose(1, 2).flatten(2, 3)[:, :, :length]
 
 
 @lru_cache(maxsize=16)
