@@ -18,5 +18,8 @@ running=${4:-$PARTS}
 
 array=$(sbatch --parsable --array="1-$PARTS%$running" --export=ALL "$here/embed.sbatch")
 array=${array%%;*}
-merge=$(sbatch --parsable --dependency="afterok:$array" --export=ALL "$here/merge.sbatch")
+# One collection of all parts, each file compared with its checksum. Then "$OUT-parts" can be deleted: its bytes are linked.
+merge=$(sbatch --parsable --dependency="afterok:$array" --export=ALL --requeue --job-name=sciprism-merge \
+    --output=%x.log --open-mode=append --cpus-per-task=2 --mem=32G --time=04:00:00 \
+    --wrap='{ [ -e "$OUT" ] || sciprism merge "$OUT-parts" -o "$OUT" ${SKIP_BAD:+--skip-bad}; } && sciprism verify "$OUT"')
 echo "array job $array embeds $PARTS parts; job ${merge%%;*} merges them when all are done"
