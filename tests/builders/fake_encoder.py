@@ -58,6 +58,9 @@ class FakeEncoder:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}
 
+    def set_prompts(self, prompts: dict[str, str]) -> None:
+        assert not prompts
+
     def _vector(self, text: str, path: str) -> np.ndarray:
         vector = np.full(self.dim, 1e-3, np.float32)
         for word in re.findall(r"\w+", text.lower()):
