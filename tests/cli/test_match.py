@@ -184,7 +184,8 @@ def test_pages_name_what_their_readers_may_see(command):
     status, out, _ = command("match", "report", "-a", "out/pairs.csv", "-o", "pages")
     assert status == 0 and "4 pages" in out and "pages/index.html" in out
     index, submission, reviewer = (
-        Page(Path("pages", f"{name}.html").read_text("utf-8")) for name in ("index", "submissions/S_0-1", "reviewers/r1-2")
+        Page(Path("pages", f"{name}.html").read_text("utf-8"))
+        for name in ("index", "submissions/S_0-1", "reviewers/r1-2")
     )
     assert len(index.links) == 4 + 8 + 4 and all(Path("pages", link).is_file() for link in index.links)
     assert "domain conflicts: not checked" in index.text and ("input", {"id": "search", "type": "search"}) in index.tags
