@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from build_data import lines, text
+from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import PairInput
 from sciprism.errors import InputError
@@ -143,8 +143,13 @@ def nasa(home: Path) -> None:
     base = home / "nasa-impact/nasa-smd-qa-benchmark"
     for part in ("train", "val"):
         text(base / f"es_qa_sq2format_{part}.v2.json", json.dumps(squad(["t1"])))
-    text(home / "squad/train-v2.0.json", json.dumps(squad(["Oxygen", "Chopin"])))
-    text(home / "squad/dev-v2.0.json", json.dumps(squad(["Amazon_rainforest", "Geology"])))
+    for split, titles in (("train", ("Oxygen", "Chopin")), ("validation", ("Amazon_rainforest", "Geology"))):
+        rows = [
+            asked(n) | {"title": title, "context": f"All of {words(n)} it is."}
+            for title in titles
+            for n in range(COUNT)
+        ]
+        hub(home / "rajpurkar/squad_v2/squad_v2", split, rows)
 
 
 def squad(titles: Iterable[str]) -> dict[str, Any]:
