@@ -92,6 +92,11 @@ class ModelFolder:
         about = read_json(folder / "sciprism.json", missing={})
         self.provenance: dict[str, Any] = about.get("provenance") or {}
 
+    def check_plain(self, where: str, name: str) -> None:
+        """Raise InputError for a model that cannot be the base of adapters. where: they are; name: the base's."""
+        if self.settings.method != PLAIN:
+            raise InputError(f"{where}: its base {name} is of the method {self.settings.method}")
+
     def _read_model(self, folder: Path, inner: Path, stored: EncoderSettings) -> tuple[Transformer, tuple[str, ...]]:
         settings = self.settings
         method = build_method(settings.method, settings.options)

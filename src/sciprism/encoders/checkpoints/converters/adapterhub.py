@@ -24,7 +24,7 @@ from sciprism.encoders.checkpoints.released_models import (
     describe_origins,
     specter_settings,
 )
-from sciprism.encoders.methods.registry import PLAIN, build_method
+from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import Format
@@ -110,8 +110,7 @@ def write(draft: Path, source: AdapterSet) -> None:
             has = f"{source.where} has adapters and fusions of {','.join(names)}"
             raise InputError(f"{module.path}: fuses {module.name}; {has}")
     base = ModelFolder(source.base[1], {"pooling": "cls"})
-    if base.settings.method != PLAIN:
-        raise InputError(f"{source.where}: its base {source.base[0]} is of the method {base.settings.method}")
+    base.check_plain(source.where, source.base[0])
     settings = replace(
         specter_settings(base.settings.max_length, base.special),
         method="adapter-fusion" if fusions else "adapters",

@@ -15,7 +15,7 @@ from sciprism.encoders.checkpoints.peft import WEIGHTS, read_updates, widen
 from sciprism.encoders.checkpoints.released_models import AdapterSet, describe_origins
 from sciprism.encoders.checkpoints.sentence_transformers import read_settings
 from sciprism.encoders.methods.lora import PLACES
-from sciprism.encoders.methods.registry import PLAIN, LowRankUpdates, build_method
+from sciprism.encoders.methods.registry import LowRankUpdates, build_method
 from sciprism.errors import InputError
 from sciprism.formats import Format
 
@@ -48,8 +48,7 @@ def _read_base(source: AdapterSet) -> ModelFolder:
     except InputError as error:
         advice = f"a base states its pooling: sciprism export {name} -o base --pooling mean, next to the adapters"
         raise InputError(f"{source.where}: {error}; {advice}") from error
-    if base.settings.method != PLAIN:
-        raise InputError(f"{source.where}: its base {name} is of the method {base.settings.method}")
+    base.check_plain(source.where, name)
     if written:
         base.settings = read_settings(written[0], base.model.config.max_length)
     return base
