@@ -450,7 +450,7 @@ def solve_assignment(task: AssignmentTask) -> SolvedAssignment:
         found["vetoed"] = int((chosen & (bonus < 0)).sum())
     open_rows = np.flatnonzero(chosen | (bonus >= 0))
     usable, worth, chosen = pairs.take(open_rows), values[open_rows], chosen[open_rows]
-    program = AssignmentProgram(required, usable)
+    program = AssignmentProgram(required, usable) if bonus.any() else program
     if settings.objective == "fair":
         chosen, found["bound"] = assign_fairly(program, worth, chosen)
     if settings.balance:
