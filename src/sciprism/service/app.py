@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
+from itertools import count
 
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
@@ -31,7 +32,7 @@ from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import FULL_DISK, REPORT, UPLOAD
 
-HOUSEKEEPING = 20  # seconds between two looks for items that expired and memory that is free
+TRIMMING, CLEANING = 20, 3600  # seconds between two looks for freed memory, and for items that expired
 M_ARENA_MAX = -8  # of glibc's mallopt
 PRODUCTS = 128  # compiled products that are kept: of each layer in half precision, whose rows are few numbers, all
 
@@ -78,13 +79,13 @@ async def _keep_house(state: ServiceState) -> None:
     glibc keeps memory in pieces: no two batches have the same number of tokens, so new blocks fit badly.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    while True:
-        if state.workspace is not None:
+    for seconds in count(0, TRIMMING):
+        if state.workspace is not None and seconds % CLEANING == 0:
             with suppress(OSError):  # of one item; it is tried again
                 await state.run(state.workspace.clean)
         if trim is not None:
             await state.run(trim, 0)
-        await asyncio.sleep(HOUSEKEEPING)
+        await asyncio.sleep(TRIMMING)
 
 
 def bound_memory() -> None:

@@ -266,7 +266,10 @@ class BoundedRoute(APIRoute):
                             raise Refusal(413, f"the request is larger than {limit:g} MB")
                     request._body = bytes(body)
                     if has_json and body:
-                        request._json = _parse(request._body)
+                        try:
+                            request._json = from_json(request._body)
+                        except ValueError as error:
+                            raise Refusal(400, f"body: {error}") from None
                     watcher = loop.create_task(watch())
                     try:
                         return await answer(request)
@@ -280,14 +283,6 @@ class BoundedRoute(APIRoute):
             raise Refusal(499, "the client went away") if gone else Refusal(504, silent)
 
         return handle
-
-
-def _parse(body: bytes) -> Any:
-    """Return what a body in JSON states. Raises Refusal for what is no JSON, or holds half a character."""
-    try:
-        return from_json(body)
-    except ValueError as error:
-        raise Refusal(400, f"body: {error}") from None
 
 
 def find_address(request: Request) -> str:
