@@ -262,7 +262,7 @@ class MinedSource:
 
 
 def prepare_negatives(out: Path, paths: Sequence[Path], teacher: System, settings: NegativeSettings) -> Preparation:
-    """Write the examples of each file with mined negatives in place of its own, and `negatives.json`.
+    """Write the examples of each file with mined negatives instead of the file's, and `negatives.json`.
 
     A query's candidates are all positives and negatives of its file. What any of the files states as its positive, or
     of which it is a positive, is never its negative, nor a paper of the same id, title or text. Vectors are cached,

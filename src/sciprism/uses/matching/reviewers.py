@@ -377,7 +377,7 @@ def read_reviewers(
     papers: where their papers are, where the table does not hold them: a folder with a file per reviewer (its name
     is an id, e-mail address or name of the reviewer), or paper files or collections whose ids the table's column
     `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, a paper that is not
-    there, a limit that is no number.
+    there, a limit that is not a number.
     """
     report = report or ReadReport()
     if not path.exists():
