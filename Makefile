@@ -125,7 +125,7 @@ figures: .venv/dev  # pictures of docs/results.md, from results/; PDF, LaTeX and
 small-card: .venv/dev  # its card, and its figures in README and docs/results.md, from results/small
 	$(BIN)/python benchmarks/small_card.py
 
-studies: .venv/dev  # runs what is missing of docs/studies.md, in a day or two, from the real data sets (SCIPRISM_DATA)
+studies: .venv/dev  # runs what is missing of results/studies/plan.md, in a day or two, from the real data sets (SCIPRISM_DATA)
 	nice -n 19 $(BIN)/python benchmarks/studies.py -o out/studies $(if $(GENERAL),--general $(GENERAL)) $(STUDIES)
 
 evidence: .venv/dev  # every claim with its verdict, from results/

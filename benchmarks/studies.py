@@ -1,4 +1,4 @@
-"""Every study of docs/studies.md, one after the other, in the order of its plan.
+"""Every study of results/studies/plan.md, one after the other, in the order of its plan.
 
 What is on file in results/ is skipped and what was interrupted continues, so the same command runs what is missing.
 All arms have their first seed before any has its second. A day or two on two cores, at the lowest priority. Run from
@@ -54,7 +54,7 @@ class Step:
 
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
 MASKED_LM = "masked-lm/masked-lm/model"
-"""Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (docs/studies.md)."""
+"""Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (results/studies/plan.md)."""
 LONGER_DEV = ("defaults.evaluation.every=200", "defaults.optimizer.lr=2e-4")
 """Whole dev texts cost four times what truncated ones do: they are scored half as often."""
 PLAN = (
