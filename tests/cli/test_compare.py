@@ -60,7 +60,7 @@ def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--baseline", "C"], "'C' is none of these systems: A, B"),
+        (["--baseline", "C"], "'C' must be one of these systems: A, B"),
         (["-o", "report.docx"], "report.docx: end its name in .txt, .md, .tex, .json, .html"),
     ],
 )

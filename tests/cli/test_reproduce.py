@@ -160,7 +160,7 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     assert "258,687" in out, "a table with empty cells"
     (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
     for words, message in (
-        (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
+        (("--data", tmp_path), "'z' is not a paper of papers.jsonl"),
         (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
         (("--data", tmp_path, "--from-results"), "table 5 is not made from scores"),
     ):

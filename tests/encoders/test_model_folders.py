@@ -70,7 +70,7 @@ def test_a_model_in_parts_of_packages(parts, tmp_path):
 
 def test_parts_of_packages_that_are_missing_or_damaged(parts):
     parts[2].write_bytes(b"")
-    with pytest.raises(InputError, match=r"zip\.001 and the parts after it are no zip file .*; install them"):
+    with pytest.raises(InputError, match=r"zip\.001 and the parts after it have no zip file .*; install them"):
         resolve(MPNET)
     shutil.rmtree(parts[2].parents[1])
     importlib.invalidate_caches()
@@ -83,7 +83,7 @@ def test_parts_of_packages_that_are_missing_or_damaged(parts):
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("some-owner/unknown", "some-owner/unknown is no folder, is not in the local hub cache, and the hub did"),
+        ("some-owner/unknown", "some-owner/unknown is not a folder, is not in the local hub cache, and the hub did"),
         ("some--owner/un..known", "the hub did not deliver it"),
         ("unknown", "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, all-mpnet-base-v2, "),
         ("/unknown/folder", "no folder /unknown/folder"),
@@ -172,7 +172,7 @@ def test_a_pipe_or_a_folder_in_the_place_of_a_file(name, copy):
     for make in (os.mkfifo, os.mkdir):
         (copy / name).unlink(missing_ok=True)
         make(copy / name)
-        with pytest.raises(InputError, match=f"{name} is no regular file"):
+        with pytest.raises(InputError, match=f"{name} is not a regular file"):
             Encoder.load(copy, pooling="mean")
 
 
@@ -221,4 +221,4 @@ def test_a_model_comes_from_the_hub_once_and_then_from_the_cache(hub, tiny_model
 
 def test_an_unknown_model_is_said_in_one_line(hub):
     _, run = hub
-    assert "some-group/other is no folder, is not in the local hub cache" in run("Encoder.load('some-group/other')")
+    assert "some-group/other is not a folder, is not in the local hub cache" in run("Encoder.load('some-group/other')")

@@ -121,7 +121,7 @@ def test_names_are_parsed_and_unknown_ones_list_the_known():
     with pytest.raises(InputError, match="unknown ranking metric 'bpref'; known: map, mrr, ndcg, p, recall"):
         parse_metric("bpref@5")
     for wrong in ("ndcg@", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@1.5", "ndcg@10@3", "ndcg@٣"):
-        with pytest.raises(InputError, match="is no depth"):
+        with pytest.raises(InputError, match="is not a depth"):
             parse_metric(wrong)
 
 
@@ -131,7 +131,7 @@ def test_names_are_parsed_and_unknown_ones_list_the_known():
         ({"q": (["a", "b", "a"], [1, 2, 3])}, {"q": {"a": 1}}, "query 'q': document 'a' is ranked twice"),
         ({"q": (["a", "b"], [1, float("nan")])}, {"q": {"a": 1}}, "document 'b' has the score NaN"),
         ({"q": (["a", "b"], [1])}, {"q": {"a": 1}}, "query 'q', ids and scores: 2 and 1"),
-        ({"q": (["a"], [1])}, {"q": {"a": 0.5}}, "0.5 is no grade"),
+        ({"q": (["a"], [1])}, {"q": {"a": 0.5}}, "0.5 is not a grade"),
     ],
 )
 def test_wrong_input_is_told_with_its_place(run, qrels, message):

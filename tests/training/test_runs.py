@@ -328,7 +328,7 @@ WRONG = {
     ),
     "whitening of a format the model lacks": (
         [*SCALED, 'stages.0.options.formats=["search", "classification"]', "stages.0.whitening={regression = 0.5}"],
-        "'regression' is no format of the model, classification, search",
+        "'regression' is not a format of the model, classification, search",
     ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
     "an untouched model without a head": (
@@ -348,7 +348,7 @@ WRONG = {
         "its objective needs facets, which the method single lacks",
     ),
     "a missing stage": (["stages.7.batch_size=3"], "the recipe has no '7'"),
-    "a missing finished model": (["stages.0.finished_model=gone"], "finished_model = gone is no folder"),
+    "a missing finished model": (["stages.0.finished_model=gone"], "finished_model = gone is not a folder"),
     "a format the method lacks": (
         ["stages.0.method=attention-experts", 'stages.0.options.formats=["search"]'],
         "source topics: its format is classification, but the method attention-experts has search",

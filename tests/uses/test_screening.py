@@ -281,7 +281,7 @@ def command(tmp_path, monkeypatch, capsys):
 def test_the_desk_takes_keys(command):
     status, out, err = command("refs.csv", "--criteria", CRITERIA, keys="i\ni\nx\nexclude\ne wrong place\nu\nz\nq\n")
     assert status == 0 and "2 included, 18 not screened" in out and "undone: " in out, err
-    assert "'exclude' is no key: i include" in out
+    assert "'exclude' is not a key: i include" in out
     assert "excluded: wrong place" in out and "stopping: go on; a recall of 95% is not established" in out
     rows = read_table("refs.decisions.csv")
     assert [row["decision"] for row in rows] == ["include", "include", "exclude", "unsure", "undo"]

@@ -56,7 +56,7 @@ def compare(
     systems = group_by_system(read_stored_results(results))
     names = [system.name for system in systems]
     if baseline and baseline not in names:
-        raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
+        raise InputError(f"--baseline {baseline!r} must be one of these systems: {', '.join(names)}")
     chosen = names.index(baseline) if baseline else choose_baseline(systems)
     report = build_report(systems, suites, baseline=chosen)
     drawn: dict[str, list[str]] = {}

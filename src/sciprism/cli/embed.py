@@ -341,7 +341,7 @@ def _count_records(read: ReadReport, report: EmbedReport) -> dict[str, int]:
         "new": report.new,
         "with a changed text": report.changed,
         "with changed details": report.updated,
-        "of these in the place of another paper": report.replaced,
+        "of these, in place of another paper": report.replaced,
         "unchanged": report.unchanged,
         "repeated": report.duplicates,
         "skipped": report.bad + read.skipped_count,

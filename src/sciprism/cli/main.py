@@ -94,7 +94,7 @@ def stop_for(error: BaseException) -> NoReturn:
     if isinstance(error, RunFailedError):
         stop(str(error), FAILED)
     if isinstance(error, MemoryError):
-        stop(f"the memory does not suffice ({str(error) or 'MemoryError'})", FAILED)
+        stop(f"out of memory ({str(error) or 'MemoryError'})", FAILED)
     if isinstance(error, OSError):
         stop(str(error), WRONG if error.errno in REFUSED else FAILED)
     raise error
@@ -247,7 +247,7 @@ def main() -> None:
     """Run the command line; every foreseen failure is one message and an exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks is no failure
+            stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks is not a failure
     atexit.register(gc.freeze)  # else the interpreter's end walks all that torch has made, for 0.3 s
     try:
         with warnings.catch_warnings():

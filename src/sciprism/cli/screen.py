@@ -162,7 +162,7 @@ def _open_desk(session: Screening, settings: ScreenOptions) -> None:
             session.decide(session.paper(queue.pop(0)).id, KEYS[key], reason=reason, screener=screener)
             decided += 1
         else:
-            echo(f"{key!r} is no key: {HELP}")
+            echo(f"{key!r} is not a key: {HELP}")
     echo("no record is left to decide")
 
 

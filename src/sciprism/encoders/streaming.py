@@ -97,7 +97,7 @@ def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs
 
 
 def _columns(inputs: Any) -> dict[str, Any] | None:
-    """Return the columns of a table by name; None for what is no table.
+    """Return the columns of a table by name; None for what is not a table.
 
     A table is a dict of columns, or a frame of pandas, Polars, Arrow or datasets.
     """

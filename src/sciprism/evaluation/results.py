@@ -117,7 +117,7 @@ def item_scores_path(folder: Path, task: str) -> Path:
 
 
 def read_result(path: Path) -> TaskResult:
-    """Read one result. Raises InputError where the file is no result, or damaged."""
+    """Read one result. Raises InputError where the file is not a result, or damaged."""
     row = _read_row(path)
     row.pop("scores", None)
     return parse_result(row, path)
@@ -130,7 +130,7 @@ def _read_row(path: Path) -> dict[str, Any]:
         row.pop("checksum", None)
         return row
     except (ValueError, AttributeError) as error:
-        raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
+        raise InputError(f"{path} is not a result of `sciprism evaluate`: {error}") from None
 
 
 def parse_result(row: dict[str, Any], path: Path) -> TaskResult:
@@ -139,7 +139,7 @@ def parse_result(row: dict[str, Any], path: Path) -> TaskResult:
         metrics = {name: Measure(**measure) for name, measure in row["metrics"].items()}
         return TaskResult(**row | {"metrics": metrics})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
+        raise InputError(f"{path} is not a result of `sciprism evaluate`: {error}") from None
 
 
 PACKAGES = ("sciprism", "torch", "numpy", "tokenizers", "scikit-learn", "scipy", "lightgbm", "bm25s")
@@ -253,7 +253,7 @@ class ScoreTable:
     """The item scores of one file, in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises InputError where it is no such table."""
+        """Read the file. Raises InputError where it is not such a table."""
         import pyarrow as pa
         from pyarrow import parquet
 

@@ -41,7 +41,7 @@ T = TypeVar("T")
 class EvaluationContext:
     """How a task's papers are encoded, and the run's seed; the seeds of a task and system share the rest.
 
-    role: of the papers; "query" where a task that is no search is scored with query vectors.
+    role: of the papers; "query" where a task that is not a search is scored with query vectors.
     first_seed: the seed that chooses settings. grid_file: stores the dev scores of settings, under `key`.
     cache: holds what `build_once` built, for all contexts that share it; None: nothing is shared.
     """

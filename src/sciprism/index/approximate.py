@@ -470,7 +470,7 @@ def _build_space(
 
 
 def _remove_others(folder: Path, names: Collection[str]) -> None:
-    """Remove files that are no part of the index: those of a former one, or of a build that was killed."""
+    """Remove files that are not part of the index: those of a former one, or of a build that was killed."""
     for path in folder.iterdir():
         if path.is_file() and path.name not in (RECORD_NAME, *names):
             path.unlink()

@@ -96,7 +96,7 @@ class BooleanQuery:
 def parse_query(query: str) -> BooleanQuery | None:
     """Parse a query with operators; None for plain words.
 
-    NOT binds most, then AND, then OR; words next to each other are joined by AND. A word with a hyphen is a phrase.
+    NOT binds strongest, OR weakest; words next to each other are joined by AND. A word with a hyphen is a phrase.
     Common words out of quotes count as little as in plain queries. Raises InputError that says where it is malformed.
     """
     return _Parser(query).parse() if BOOLEAN_SIGNS.search(query) else None

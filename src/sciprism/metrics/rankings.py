@@ -63,7 +63,7 @@ def parse_metric(name: str) -> tuple[RankingMetric, int | None]:
     family, at, cut = name.partition("@")
     metric = ranking_metrics[family]
     if at and not re.fullmatch(r"[1-9][0-9]*", cut):
-        raise InputError(f'ranking metric {name!r}: {cut!r} is no depth; write a positive integer, "{family}@10"')
+        raise InputError(f'ranking metric {name!r}: {cut!r} is not a depth; write a positive integer, "{family}@10"')
     return metric, int(cut) if at else None
 
 
@@ -163,7 +163,7 @@ def _check_grades(values: Sequence[float]) -> Integers:
     whole: Integers = grades.astype(np.int64)
     if not np.array_equal(whole, grades):
         bad = grades[whole != grades][0]
-        raise InputError(f"qrels: {bad} is no grade; grades are integers, relevant from 1 on")
+        raise InputError(f"qrels: {bad} is not a grade; grades are integers, relevant from 1 on")
     return whole
 
 

@@ -20,7 +20,7 @@ def in_batch_contrastive(
     queries, positives: (B, D), row i of both belong together. negatives: (N, D), the batch's hard negatives,
     shared by all its queries; the other queries' positives are negatives too. Scores are dot products over
     `temperature` (SciMult: 1); for cosines give vectors of length 1. known_positives: (B, B + N) bool,
-    candidates that are no negatives of a query; its own positive stays. Returns the mean over B.
+    candidates that are not negatives of a query; its own positive stays. Returns the mean over B.
     """
     candidates = positives if negatives is None else torch.cat([positives, negatives])
     scores = queries @ candidates.T / temperature

@@ -337,7 +337,7 @@ def count_sample_by_field(folder: Path) -> DomainTable:
         names = [as_id(require_field(triplet, key, where)) for key in ("query", "positive")]
         names += [as_id(triplet["negative"])] if "negative" in triplet else []
         if unknown := [name for name in names if name not in rows]:
-            raise InputError(f"{where}: {unknown[0]!r} is no paper of {PAPERS_FILE}; prepare the triplets again")
+            raise InputError(f"{where}: {unknown[0]!r} is not a paper of {PAPERS_FILE}; prepare the triplets again")
         query, positive, *negatives = (rows[name] for name in names)
         table.add(query, [positive], negatives)
     return table

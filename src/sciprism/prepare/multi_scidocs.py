@@ -144,7 +144,7 @@ def _published_cocite(graph: CitationGraph, row: int, limit: int, random: Random
 
 
 def _cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
-    """Sample as published; papers that cite the query or are co-cited with it are no negatives either."""
+    """Sample as published; papers that cite the query or are co-cited with it are not negatives either."""
     positives, _ = _published_cite(graph, row, limit, random)
     return positives, graph.linked(row) | {*count_co_citations(graph, row)}
 

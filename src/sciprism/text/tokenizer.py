@@ -35,7 +35,7 @@ PROBES = (
 """Texts whose token ids tell tokenizers apart."""
 BATCH_CHARS = 1 << 18  # characters that are tokenized at a time
 FEW = 64  # texts for which a second tokenizer is not built
-START, LONG = 8, 16  # characters of a long text for each token that is read: those tried first; shorter is no long text
+START, LONG = 8, 16  # characters of a long text for each token that is read: those tried first, and the fewest
 MOST = 1 << 17  # characters of a text, at most, that are looked at
 
 
@@ -112,13 +112,13 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
 
 
 def check_regular(path: Path) -> None:
-    """Raise InputError for a pipe, a device or a folder in the place of a model's file: it may never end."""
+    """Raise InputError for a pipe, a device or a folder in place of a model's file: it may never end."""
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no regular file; a model's files are read from the disk alone")
+        raise InputError(f"{path} is not a regular file; a model's files are read from the disk alone")
 
 
 def check_settings_files(*paths: Path) -> None:
-    """Raise InputError for what is no regular file, and may never end, or is too large to be settings."""
+    """Raise InputError for what is not a regular file, and may never end, or is too large to be settings."""
     for path in paths:
         check_regular(path)
         if path.exists() and path.stat().st_size > limit("settings"):
@@ -261,7 +261,7 @@ def _read_beginnings(tokenizer: Tokenizer, texts: Sequence[str], length: int) ->
 
     At its end may stand half a word, which is another one in the whole text, or half an added token, or some of the
     blanks before a word. So the tokens that are read must end more words before it than an added token has characters;
-    else four times as much is tokenized, up to `MOST` characters: what holds fewer tokens is no text in any language.
+    else four times as much is tokenized, up to `MOST` characters: no text of any language holds fewer tokens.
     """
     added = tokenizer.get_added_tokens_decoder().values()
     margin = 2 + max((len(token.content) for token in added), default=0)
@@ -322,7 +322,7 @@ def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
 def describe_tokenizer(tokenizer: Tokenizer) -> list[object]:
     """Return the vocabulary and the token ids of the probe texts: the input of fingerprints.
 
-    The tokenizer's own JSON is no input: it gains fields from release to release of `tokenizers`.
+    The tokenizer's own JSON is not an input: it gains fields from release to release of `tokenizers`.
     """
     vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=True).items())
     return [vocabulary, [tokenizer.encode(text).ids for text in PROBES]]

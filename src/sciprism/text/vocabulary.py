@@ -64,7 +64,7 @@ def save_vocabulary(tokenizer: Tokenizer, folder: Path, *, max_length: int = 512
     """
     folder.mkdir(parents=True, exist_ok=True)
     if others := sorted({path.name for path in folder.iterdir()} - {"tokenizer.json", "tokenizer_config.json"}):
-        raise InputError(f"{folder} holds {others[0]}, and is no folder of a tokenizer alone; name another folder")
+        raise InputError(f"{folder} holds {others[0]}, and is not a folder of a tokenizer alone; name another folder")
     write_tokenizer(tokenizer, folder)
     ends = {"bos_token": FIRST_TOKENS[0], "eos_token": FIRST_TOKENS[2]}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length, **ends}

@@ -59,7 +59,7 @@ def from_row(
 
     query, candidate: roles of the texts, which the file does not state. Ordinary negatives are used where
     there are no hard ones. papers: of rows that are triplets of ids: query, positive, negative. Raises
-    ValueError for a row that is no example.
+    ValueError for a row that is not an example.
     """
     row = row if isinstance(row, Mapping) else {}
     if papers is not None and "question" not in row and "positive" in row:

@@ -211,7 +211,7 @@ def plan_training(
     for stage in recipe.stages:
         model = stage.finished_model or folder / stage.name / "model"
         if stage.finished_model and not (model / "config.json").is_file():
-            inspection.problems.append(f"stage {stage.name}: finished_model = {model} is no folder of a model")
+            inspection.problems.append(f"stage {stage.name}: finished_model = {model} is not a folder of a model")
         # One process looks for the model, for all of them.
         if not stage.finished_model and not processes.sum(processes.first and model.exists()):
             encoder = inspection.build_encoder(stage, models)

@@ -139,7 +139,7 @@ def check_whitening(encoder: Encoder, stage: Stage) -> None:
     """Refuse formats without scales of their own, and different numbers for formats that share a space."""
     shares = stage.whitening
     if unknown := sorted(set(shares) - set(encoder.formats)):
-        raise InputError(f"whitening: {unknown[0]!r} is no format of the model, {', '.join(encoder.formats)}")
+        raise InputError(f"whitening: {unknown[0]!r} is not a format of the model, {', '.join(encoder.formats)}")
     if shares and not encoder.method.scales(encoder.model):
         raise InputError("whitening needs the method prism with options = { scaled = true }")
     for formats in _formats_by_space(encoder, shares):

@@ -207,7 +207,7 @@ def test_several_metrics_are_of_one_fit(tmp_path):
         ProbeProtocol(metric=("r2", "accuracy"), loss="epsilon_insensitive")
     with pytest.raises(InputError, match="name at least one, and each once"):
         ProbeProtocol(metric=("accuracy", "accuracy"))
-    with pytest.raises(InputError, match="accuracy is no metric of data with groups"):
+    with pytest.raises(InputError, match="accuracy is not a metric of data with groups"):
         several.evaluate(replace(data, groups=["a"] * len(data.ids)), system, VIEW)
 
 

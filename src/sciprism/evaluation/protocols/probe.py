@@ -206,7 +206,7 @@ class _Problem:
     def score_groups(self, groups: NDArray[np.str_], metrics: Sequence[Metric]) -> dict[str, ItemScores]:
         """Fit a probe on each group's training rows and score its test rows."""
         if other := [metric for metric in metrics if metric not in OF_GROUPS]:
-            raise InputError(f"{other[0]} is no metric of data with groups; these are {', '.join(OF_GROUPS)}")
+            raise InputError(f"{other[0]} is not a metric of data with groups; these are {', '.join(OF_GROUPS)}")
         positive, test = self.data.positive, self.data.test
         scores = np.empty(len(test))
         for group in np.unique(groups[test]):

@@ -108,7 +108,7 @@ def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int,
 
     Places sort as the recommender ranked: `ComputedRankGlobal` is filled for its ten best, which have the highest
     `Similarity`; the others follow by that. Rows with an empty score or 0 are counted. Raises InputError for a score
-    that is no number.
+    that is not a number.
     """
     for where, row in DataRoot().located_records(path):
         if "StudyScore" not in row:

@@ -13,7 +13,7 @@ from sciprism.papers.xml_records import read_xml_records, text_of
 from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, register_reader
 
 LICENCE = "CC BY-SA"
-NOT_ARTICLE, REDIRECT = "page that is no article", "redirect"
+NOT_ARTICLE, REDIRECT = "page that is not an article", "redirect"
 _START = re.compile(r"<mediawiki\b[^>]*>")
 _NAMESPACE = re.compile(r'xmlns="([^"]*)"')
 _LANGUAGE = re.compile(r'xml:lang="([^"]*)"')

@@ -48,7 +48,7 @@ def choose_tokens(
     """Return the sorted positions of a fraction of a text's tokens, at least one unless all are special.
 
     whole_words: words are chosen until the fraction is reached, never a part of one. The fraction is met on
-    average where it is no whole number of tokens.
+    average where it is not a whole number of tokens.
     """
     if whole_words:
         return np.flatnonzero(_choose_words(ids, classes, probability, rng, 1)[0])
