@@ -92,7 +92,7 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
         show(report, plain_console())
 
 
-results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate` into few files.")
+results = typer.Typer(name="results", no_args_is_help=True, help="Pack the results of `evaluate` into few files.")
 
 
 @results.command("pack")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sciprism.datasets.data_root import PublishedData
     from sciprism.datasets.fetching import FetchOutcome
 
-data = typer.Typer(no_args_is_help=True, help="Get the data sets of the suites; list them.")
+data = typer.Typer(name="data", no_args_is_help=True, help="Get the data sets of the suites; list them.")
 MEGABYTE = 1e6
 
 

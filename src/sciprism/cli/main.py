@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -148,6 +149,13 @@ class Program(TyperGroup):
                 own, words[taken] = [*words[taken], *own], []
         return super().parse_args(ctx, [*own, *words, *args[end:]])
 
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings, each with its first sentence."""
+        for heading, parts in SECTIONS.items():
+            names = [part.info.name if isinstance(part, typer.Typer) else part.__name__ for part in parts]
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
+
 
 app = typer.Typer(
     name="sciprism",
@@ -161,27 +169,14 @@ app = typer.Typer(
 )
 
 
-USE = (
-    inspect,
-    dedupe,
-    disambiguate,
-    embed,
-    merge,
-    index,
-    search,
-    similar,
-    calibrate,
-    push,
-    recommend,
-    map,
-    delete,
-    serve,
-    describe,
-    models,
-    export,
-    verify,
-)
-SCIENCE = (train, evaluate, compare, reproduce, overlap)
+SECTIONS: dict[str, tuple[Any, ...]] = {
+    "Read and clean": (inspect, dedupe, disambiguate),
+    "Use": (embed, merge, index, search, similar, calibrate, recommend, map, match, tag, screen, delete, verify),
+    "Train": (data, prepare, tokenizer, train, describe, models, export),
+    "Compare": (evaluate, compare, overlap, reproduce, results),
+    "Serve": (serve, push),
+}
+"""Heading of the help -> its commands, and groups of commands."""
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
     evaluate: lambda options: _has(options["output"], "*/*/*.json"),
@@ -194,35 +189,33 @@ def _has(folder: Path | None, *patterns: str) -> bool:
     return folder is not None and any(any(folder.glob(pattern)) for pattern in patterns)
 
 
-for command in (*USE, *SCIENCE):
+def add_command(command: Callable[..., None]) -> None:
+    """Add a command to the program."""
     writes = command in (dedupe, disambiguate, map, index, export, delete, merge)
     slow = command in (export, verify, compare, overlap, merge)
-    shown = show_work(command.__name__, command) if slow else command
-    summary = (command.__doc__ or "").partition("\n")[0]
-    explained = with_explained_failures(
-        declare_options(command.__name__, shown), stored=STORED.get(command), writes=writes
-    )
-    app.command(short_help=summary)(explained)
+    declared = declare_options(command.__name__, show_work(command.__name__, command) if slow else command)
+    explained = with_explained_failures(declared, stored=STORED.get(command), writes=writes)
+    app.command(short_help=(command.__doc__ or "").partition("\n")[0])(explained)
 
 
-GROUPS = {
-    "match": match,
-    "tag": tag,
-    "screen": screen,
-    "data": data,
-    "prepare": prepare,
-    "tokenizer": tokenizer,
-    "results": results,
-}
-for name, group in GROUPS.items():
+def add_group(group: typer.Typer) -> None:
+    """Add a group of commands to the program."""
+    name = group.info.name
     for part in group.registered_commands:
         assert part.callback is not None
         words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
-        work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
+        work = part.callback if group in (match, screen, data) else show_work(words, part.callback)
         full = f"{name} {part.name or part.callback.__name__}"
         part.callback = with_explained_failures(declare_options(full, work), writes=True)
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
-    app.add_typer(group, name=name)
+    app.add_typer(group)
+
+
+for part in chain.from_iterable(SECTIONS.values()):
+    if isinstance(part, typer.Typer):
+        add_group(part)
+    else:
+        add_command(part)
 
 
 @app.callback(invoke_without_command=True)

@@ -22,6 +22,7 @@ MAX_REASON = 240  # characters of a reason in the terminal; the files have all o
 
 
 match = typer.Typer(
+    name="match",
     cls=DefaultCommandGroup,
     no_args_is_help=True,
     help="Assign reviewers to submissions: sciprism match SUBMISSIONS --reviewers PROFILES -o FILE (its options: "

@@ -439,7 +439,7 @@ def negatives(
     print_preparation(done)
 
 
-prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
+prepare = typer.Typer(name="prepare", no_args_is_help=True, help="Make training and test data.")
 prepare.command("open")(open_sets)
 for command in (
     citations,

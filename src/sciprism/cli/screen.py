@@ -40,6 +40,7 @@ LABELS = {"include": ("1", "ASReview_relevant"), "exclude": ("0", "ASReview_irre
 COLUMNS = ("id", "title", "decision", "reason", "screener", "authors", "year", "venue", "doi", "abstract", "included")
 
 screen = typer.Typer(
+    name="screen",
     cls=DefaultCommandGroup,
     no_args_is_help=True,
     help="Screen the records of a review: sciprism screen RECORDS. Simulate it on a finished one.",

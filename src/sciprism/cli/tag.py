@@ -275,6 +275,7 @@ MAX_NAMED = 5  # unknown tags that are named; all are counted
 
 
 tag = typer.Typer(
+    name="tag",
     cls=DefaultCommandGroup,
     no_args_is_help=True,
     help="Suggest labels of a vocabulary: sciprism tag PAPERS --vocabulary FILE. Train on tagged papers, learn from "

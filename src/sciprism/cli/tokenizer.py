@@ -16,7 +16,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.text.vocabulary import TokenizerReport
 
-tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; compare tokenizers.")
+tokenizer = typer.Typer(name="tokenizer", no_args_is_help=True, help="Learn a vocabulary; compare tokenizers.")
 
 
 @tokenizer.command("train")
