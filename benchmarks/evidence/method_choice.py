@@ -19,7 +19,7 @@ COST_OF = {"prism-trained": "prism", "backbone": "single"}
 TEXT = """## Which method should I take
 
 Every method started from one encoder, saw the same papers in as many steps (adapter fusion in twice as many:
-[studies.md](studies.md)), and was scored on the same tests. The first row is that encoder, untouched, which costs
+[decisions.md](decisions.md)), and was scored on the same tests. The first row is that encoder, untouched, which costs
 no training; the others are differences to it, in points, with 95% intervals over test items and seeds, in **bold**
 where they exclude 0. The cost is that of one paper, times a plain pass, for one format and for all four
 ([formats.json](../results/formats.json)); a tenth is within its noise. A method in brackets is not tested:

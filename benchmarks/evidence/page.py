@@ -1,4 +1,4 @@
-"""The evidence page: every claim with the paper's figure, our value, its interval and verdict."""
+"""The evidence page, a row for each claim, and the record of each paper: all differences, intervals and arms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ PAPERS = {
 }
 INTRODUCTION = """# Evidence
 
-What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`."""
+What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`.
+An id leads to its record: the setting, how it was tested, every difference, and the command that shows it."""
+CLAIMS = "## Every claim"
+HEADS = ("paper", "claim", "in words", "answer that decides", "paper's figure", "ours, with its interval", "verdict")
+RECORD = """Generated from `claims.json` by `make evidence`; [how to read it](../../docs/evidence.md#how-to-read-it)."""
 METHOD = """## How to read it
 
 - **held**: the whole 95% interval of the difference is on the claimed side, the paper's figure not above it;
@@ -55,35 +59,48 @@ score leaves no room for. A question is decided on the view of the suite with th
 Commands take the models with `--models KEY=RUN`, once per seed."""
 
 
-def format_page(
-    claims: Mapping[str, Claim],
-    records: Mapping[str, ClaimRecord],
-    settings: Mapping[str, str],
-    reproductions: Mapping[str, Reproduction],
-    *,
-    choice: str = "",
-) -> str:
-    """Return the page as Markdown, paper by paper in the order of the claims.
-
-    settings: how ours differ from theirs. choice: the section that compares methods.
-    """
-    papers = dict.fromkeys([*PAPERS, *(claim.paper for claim in claims.values())])
-    by_paper = {paper: [claim for claim in claims.values() if claim.paper == paper] for paper in papers}
-    known = {paper: of_paper for paper, of_paper in by_paper.items() if of_paper}
+def format_page(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], *, choice: str = "") -> str:
+    """Return the page as Markdown, in the order of the claims. choice: the section that compares methods."""
     verdicts = {id: records[id].verdict if id in records else "not tested" for id in claims}
-    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), _count(known, records, verdicts)]
+    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), CLAIMS]
+    parts += [format_table(HEADS, (_list_claim(claim, records.get(id)) for id, claim in claims.items()))]
     parts += [choice] * bool(choice)
-    parts.append(METHOD)
-    for paper, of_paper in known.items():
-        parts.append(f"## {PAPERS.get(paper, paper)}")
-        parts.append(_wrap(f"Our setting: {settings[paper]}"))
-        suites = reproductions[paper].suites
-        parts += _describe_suites(of_paper, suites)
-        found = (record.arms for claim in of_paper if (record := records.get(claim.id)))
-        arms = {arm.model: arm for each in found for arm in each}
-        parts += [_format_arms([*arms.values()])] * bool(arms)
-        parts += ["\n\n".join(_format_claim(claim, records.get(claim.id), suites)) for claim in of_paper]
+    return "\n\n".join([*parts, METHOD]) + "\n"
+
+
+def format_record(
+    claims: Sequence[Claim], records: Mapping[str, ClaimRecord], setting: str, paper: Reproduction
+) -> str:
+    """Return the record of a paper's claims as Markdown. setting: how ours differs from theirs."""
+    parts = [f"# {PAPERS.get(paper.name, paper.name)}: its claims, one by one", RECORD]
+    parts += [_wrap(f"Our setting: {setting}"), *_describe_suites(claims, paper.suites)]
+    found = (record.arms for claim in claims if (record := records.get(claim.id)))
+    arms = {arm.model: arm for each in found for arm in each}
+    parts += [_format_arms([*arms.values()])] * bool(arms)
+    parts += ["\n\n".join(_format_claim(claim, records.get(claim.id), paper.suites)) for claim in claims]
     return "\n\n".join(parts) + "\n"
+
+
+def _list_claim(claim: Claim, record: ClaimRecord | None) -> tuple[str, ...]:
+    """Return the row of a claim, with the answer that gave the verdict, or the first one that counts."""
+    paper, link = (
+        PAPERS.get(claim.paper, claim.paper),
+        f"[{claim.id}](../results/{claim.paper}/claims.md#{claim.id.lower()})",
+    )
+    counting = [each for each in record.findings if each.decides] if record and record.verdict != "not tested" else []
+    deciding = min(counting, key=lambda each: each.verdict != record.verdict, default=None) if record else None
+    if not deciding:
+        return (paper, link, claim.text, "", "", "", "not tested")
+    value, limits = _numbers(deciding)
+    return (
+        paper,
+        link,
+        claim.text,
+        deciding.name,
+        _figure(deciding),
+        f"{value} [{limits}]{_level(deciding)}",
+        _title(record),
+    )
 
 
 def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], verdicts: Mapping[str, Verdict]) -> str:
@@ -107,19 +124,6 @@ def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], 
     )
 
 
-def _count(
-    papers: Mapping[str, Sequence[Claim]], records: Mapping[str, ClaimRecord], verdicts: Mapping[str, Verdict]
-) -> str:
-    named = {PAPERS.get(paper, paper): [claim.id for claim in of_paper] for paper, of_paper in papers.items()}
-    rows = []
-    for name, ids in (named | {"all": list(verdicts)}).items():
-        found = Counter(verdicts[id] for id in ids)
-        one_seed = sum(id in records and _rests_on_one_seed(records[id]) for id in ids)
-        counts = (len(ids), *(found[verdict] for verdict in VERDICTS), one_seed)
-        rows.append((name, *(str(count or "") for count in counts)))
-    return format_table(("paper", "claims", *VERDICTS, "by one seed"), rows)
-
-
 def _describe_suites(claims: Sequence[Claim], suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
     """Yield where the recipes of some suites depart from the paper, and what the data of their groups are."""
     used: dict[str, dict[str, None]] = {}
@@ -136,8 +140,8 @@ def _describe_suites(claims: Sequence[Claim], suites: Mapping[str, GroupedSuite]
 
 def _format_claim(claim: Claim, record: ClaimRecord | None, suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
     """Yield the paragraphs of a claim: what is claimed, what was found, what is lacking."""
-    yield f"### {claim.id}: {_title(record)}"
-    yield _wrap(f"{claim.text}. Paper: {claim.figure}. Tested: {claim.test}.")
+    yield f"## {claim.id}"
+    yield _wrap(f"**{_title(record)}**: {claim.text}. Paper: {claim.figure}. Tested: {claim.test}.")
     yield from (_wrap(remark) for remark in claim.remarks)
     if record:
         yield from filter(None, (*_format_answers(claim, record, suites), _format_measured(record)))
@@ -221,13 +225,12 @@ def _format_answers(claim: Claim, record: ClaimRecord, suites: Mapping[str, Grou
 
 
 def _format_row(question: ClaimQuestion, contrast: ScoreContrast, finding: ClaimFinding, group: str) -> tuple[str, ...]:
-    level = f" ({100 * finding.level:.3g}%)" if finding.level != 0.95 else ""
     value, limits = _numbers(finding)
     seeds = "/".join(map(str, finding.seeds))
     other = contrast.other.label(contrast.ours) or "itself"
     view = "quick, " if finding.view.endswith("/quick") else ""
     on, verdict = f"{group} ({view}{finding.tasks})", _shorten(finding.verdict, question.decisive)
-    return (other, on, _figure(finding) or _margin(contrast), value, f"{limits}{level}", seeds, verdict)
+    return (other, on, _figure(finding) or _margin(contrast), value, f"{limits}{_level(finding)}", seeds, verdict)
 
 
 def _format_measured(record: ClaimRecord) -> str:
@@ -263,6 +266,10 @@ def _numbers(finding: ClaimFinding) -> tuple[str, str]:
     factor, sign = UNITS.get(finding.unit, 1.0), "+" if finding.unit in UNITS else ""
     value, low, high = (f"{factor * n:{sign}.2f}" for n in (finding.value, finding.low, finding.high))
     return f"{value}{_unit(finding)}", f"{low}, {high}"
+
+
+def _level(finding: ClaimFinding) -> str:
+    return f" ({100 * finding.level:.3g}%)" if finding.level != 0.95 else ""
 
 
 def _unit(finding: ClaimFinding) -> str:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all
-from evidence.claims import settings
-from evidence.page import format_page
+from evidence.page import format_record
 from evidence.records import decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
@@ -17,7 +16,7 @@ from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites import suites
 from sciprism.reproduce.estimates import write_models
-from sciprism.reproduce.papers import GroupedSuite, Reproduction, TableModel, reproductions
+from sciprism.reproduce.papers import GroupedSuite, Reproduction, TableModel
 
 OPEN = suites["open"]
 PAPER = Reproduction(
@@ -32,8 +31,6 @@ PAPER = Reproduction(
     suites={"open": GroupedSuite(suite=OPEN, groups={"search": ("cranfield", "npl"), "links": ("vis-citation",)})},
 )
 SUITE = PAPER.suites["open"]
-PAPERS = {"small": PAPER, **reproductions}
-TEXTS = {"small": "Ours is small.", **settings}
 
 
 def result(folder, system, task, values, suite=SUITE, **facts):
@@ -152,7 +149,7 @@ def test_a_figure_beyond_the_highest_score_does_not_count(folder):
     asked = claim(*require_all(contrast("a", "base", figure=0.7)))  # base has 0.4
     found = decide_claim(asked, PAPER, SUITE, folder)
     assert found.findings[0].no_room and found.verdict == "held"
-    assert "| search (quick, 1) | (+70.00) |" in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
+    assert "| search (quick, 1) | (+70.00) |" in format_record([asked], {"X1": found}, "Ours is small.", PAPER)
     found = decide_claim(claim(*require_all(contrast("a", "base", figure=0.5))), PAPER, SUITE, folder)
     assert not found.findings[0].no_room and found.verdict == "smaller than the paper's"
 
@@ -178,7 +175,7 @@ def test_a_training_that_is_no_test_carries_no_verdict(folder):
         found = decide_claim(asked, PAPER, SUITE, folder)
         assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
         assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
-    assert f"Not tested: b: {found.arms[1].untested}." in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
+    assert f"Not tested: b: {found.arms[1].untested}." in format_record([asked], {"X1": found}, "Ours is small.", PAPER)
     one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
     assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
     (folder / "runs.json").unlink()
