@@ -57,7 +57,7 @@ CODE_LINES = {
     "evaluation": 5_277,
     "prepare": 4_589,
     "encoders": 5_744,
-    "cli": 3_691,
+    "cli": 3_681,
     "datasets": 3_938,
     "training": 3_181,
     "store": 1_823,
