@@ -192,12 +192,13 @@ def test_a_score_of_several_parts_is_their_mean_and_parts_share_the_draw():
         average_parts([mean([1, 2]), mean([1, 2], "ab")])
 
 
-def test_parts_with_other_classes_are_aligned_by_label():
+def test_classes_that_a_part_does_not_have_do_not_change_its_macro_f1():
     ids, gold = names(4), np.array(["a", "a", "b", "b"])
-    first = score_classes(ids, gold, np.array(["a", "c", "b", "b"]), "f1_macro")
-    second = score_classes(ids, gold, np.array(["a", "d", "b", "b"]), "f1_macro")
-    both = average_parts([first, second])
-    assert both.labels == ("a", "b", "c", "d") and estimate(both) == pytest.approx(estimate(first))
+    predicted = [np.array(["a", other, "b", "b"]) for other in "cd"]
+    both = average_parts([score_classes(ids, gold, each, "f1_macro", labels=list("abcd")) for each in predicted])
+    assert estimate(both) == pytest.approx(estimate(score_classes(ids, gold, predicted[0], "f1_macro")))
+    with pytest.raises(InputError, match="the same aggregate and classes"):
+        average_parts([score_classes(ids, gold, each, "f1_macro") for each in predicted])
 
 
 def test_blocks_do_not_change_a_result(monkeypatch):
@@ -267,13 +268,3 @@ def test_other_files_are_refused(tmp_path):
 def test_wrong_evidence_is_refused(ids, columns, aggregate, message):
     with pytest.raises(InputError, match=message):
         ItemScores(tuple(ids), np.array(columns), aggregate)
-
-
-def test_wrong_comparisons_are_refused():
-    with pytest.raises(InputError, match="'y' is in one only"):
-        one = score_label_sets("a", [[1]], [[1]], "f1_macro", labels=["x"])
-        average_parts([one, score_label_sets("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"])])
-    with pytest.raises(InputError, match="not among the labels"):
-        score_classes("ab", [0, 1], [0, 2], "f1_macro", labels=[0, 1])
-    with pytest.raises(InputError, match="class 1 against one other"):
-        score_classes("ab", [0, 2], [0, 2], "f1_binary")

@@ -68,14 +68,7 @@ def score_classes(
     if aggregate == "accuracy":
         return ItemScores(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
     classes: NDArray[Any] = np.union1d(gold, predicted) if labels is None else np.asarray(labels)
-    if aggregate == "f1_binary":
-        if len(classes) > 2 or (len(classes) == 2 and 1 not in classes):
-            raise InputError(f'"f1_binary" is that of class 1 against one other, not of {classes.tolist()}')
-        classes = np.array([1])
-    elif not np.isin(np.union1d(gold, predicted), classes).all():
-        missing = np.setdiff1d(np.union1d(gold, predicted), classes)
-        raise InputError(f"{missing[0]!r} is gold or predicted but not among the labels {classes.tolist()}")
-    return score_outcomes(ids, gold, predicted, aggregate, classes)
+    return score_outcomes(ids, gold, predicted, aggregate, np.array([1]) if aggregate == "f1_binary" else classes)
 
 
 def score_label_sets(
@@ -100,22 +93,19 @@ def score_numbers(ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, agg
 
 
 def average_parts(parts: Sequence[ItemScores]) -> ItemScores:
-    """Return parts (few-shot iterations) on the same items as one score, the mean over the parts."""
+    """Return parts (few-shot iterations) on the same items and classes as one score, the mean over the parts."""
     first = parts[0]
-    if any(part.ids != first.ids or part.aggregate != first.aggregate for part in parts):
-        raise InputError("parts of one score need the same items in the same order and the same aggregate")
-    labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
-    columns = [column for part in parts for column in _with_classes(part, labels).parts]
-    return ItemScores(first.ids, columns[0], first.aggregate, tuple(columns[1:]), labels)
+    if any((part.ids, part.aggregate, part.labels) != (first.ids, first.aggregate, first.labels) for part in parts):
+        raise InputError("parts of one score need the same items in the same order, the same aggregate and classes")
+    _, *more = (column for part in parts for column in part.parts)
+    return replace(first, more=tuple(more))
 
 
 def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     columns = np.asarray(part, dtype=np.float64)
     columns = columns[:, None] if columns.ndim == 1 else columns
     wanted = aggregates[item_scores.aggregate]
-    width = len(wanted.columns)
-    if wanted.per_class:
-        width *= len(item_scores.labels)
+    width = len(wanted.columns) * (len(item_scores.labels) if wanted.per_class else 1)
     if columns.shape != (len(item_scores.ids), width):
         raise InputError(
             f"scores of {len(item_scores.ids)} items have columns {columns.shape}; {item_scores.aggregate!r} "
@@ -125,25 +115,6 @@ def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     if len(bad):
         raise InputError(f"item {item_scores.ids[bad[0]]!r} has a score that is not a finite number")
     return columns
-
-
-def _with_classes(item_scores: ItemScores, labels: tuple[str, ...]) -> ItemScores:
-    """Give the columns the classes and order of these labels; no item has or is predicted a new one."""
-    if labels == item_scores.labels:
-        return item_scores
-    new = set(labels) - set(item_scores.labels)
-    if new and aggregates[item_scores.aggregate].idle_classes:
-        raise InputError(f"{item_scores.aggregate!r} over other classes does not compare: {min(new)!r} is in one only")
-    index = {label: n for n, label in enumerate(labels)}
-    columns = [index[label] for label in item_scores.labels]
-
-    def widen(part: Doubles) -> Doubles:
-        wide = np.zeros((len(part), len(OUTCOMES), len(labels)))
-        wide[:, :, columns] = part.reshape(len(part), len(OUTCOMES), -1)
-        return wide.reshape(len(part), -1)
-
-    first, *more = map(widen, item_scores.parts)
-    return replace(item_scores, columns=first, more=tuple(more), labels=labels)
 
 
 def score_outcomes(
@@ -161,14 +132,13 @@ Statistic = Callable[[Doubles, Doubles], Doubles]
 class Aggregate:
     """A statistic and the columns that it reads.
 
-    per_class: it reads each of them for every class. idle_classes: classes without any gold or predicted item
-    count. bounds: its smallest and largest value, None where the columns decide (`find_bounds`).
+    per_class: it reads each of them for every class. bounds: its smallest and largest value, None where the columns
+    decide (`find_bounds`).
     """
 
     statistic: Statistic
     columns: tuple[str, ...]
     per_class: bool = False
-    idle_classes: bool = False
     bounds: tuple[float, float] | None = (0.0, 1.0)
 
 
@@ -266,7 +236,7 @@ aggregates.update(
         "weighted-mean": Aggregate(lambda columns, w: _divide(*(w @ columns).T), WEIGHTED, bounds=None),
         "accuracy": Aggregate(_mean, ("right",)),
         "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
-        "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True, idle_classes=True),
+        "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "f1_micro": Aggregate(partial(_f1, average="micro"), OUTCOMES, per_class=True),
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),

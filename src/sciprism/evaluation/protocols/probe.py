@@ -295,4 +295,5 @@ class _Problem:
         if metric == "f1_binary":
             positive = self.data.positive
             gold, runs = (gold == positive).astype(int), [(run == positive).astype(int) for run in runs]
-        return average_parts([score_classes(ids, gold, run, metric) for run in runs])
+        classes = np.unique(np.concatenate([gold, *runs]))
+        return average_parts([score_classes(ids, gold, run, metric, labels=classes) for run in runs])
