@@ -87,12 +87,12 @@ RANK = RerankProtocol(metrics=("map", "ndcg", "recall@3"))
 RETRIEVE = RetrieveProtocol(metrics=("ndcg@10", "recall@4"))
 MACRO = ProbeProtocol(metric="accuracy")
 CASES = [
-    (match([(0, 0), (1, 0)], [3, 0]), BOTH, {"hard p@1": "each submission has one rated reviewer"}),
+    (match([(0, 0), (1, 0)], [3, 0]), BOTH, {"hard p@1": "every order of the rated reviewers of a submission"}),
     (match([(0, 0), (0, 1)], [3, 0]), BOTH, {"pairwise": "no reviewer has two papers with different ratings"}),
-    (match([(0, 0), (0, 1)], [2, 0]), BOTH, {"hard p@1": "have one grade", "pairwise": "no reviewer"}),
+    (match([(0, 0), (0, 1)], [2, 0]), BOTH, {"hard p@1": "every order", "pairwise": "no reviewer"}),
     (rerank([1, 0, 0], [2, 0]), RANK, {"recall@3": "every order of the candidates of a query scores the same"}),
-    (rerank([1, 1], [0, 0]), RANK, dict.fromkeys(RANK.metrics, "the candidates of each query have one grade")),
-    (rerank([1], [0]), RANK, dict.fromkeys(RANK.metrics, "each query has one candidate")),
+    (rerank([1, 1], [0, 0]), RANK, dict.fromkeys(RANK.metrics, "every order")),
+    (rerank([1], [0]), RANK, dict.fromkeys(RANK.metrics, "every order")),
     (rerank([2, 1], [2, 1, 1]), RANK, dict.fromkeys(("map", "recall@3"), "scores the same")),
     (retrieval([0], [1]), RETRIEVE, {"recall@4": "every order of the papers of a query scores the same"}),
     (retrieval([0], [1], 5), RETRIEVE, {}),
@@ -140,7 +140,7 @@ def test_such_a_metric_has_no_number_and_a_task_of_them_fails(tmp_path):
     )
     results = evaluate("random", tmp_path / "mine.toml", output=tmp_path / "out")
     both, none = results
-    reason = "each submission has one rated reviewer"
+    reason = "every order of the rated reviewers of a submission scores the same"
     assert list(both.metrics) == ["pairwise"] and both.details["without number"] == {"hard p@1": reason}
     assert (none.status, none.metrics) == ("failed", {}) and f"hard p@1: {reason}" in none.reason
     assert any(f"both: no hard p@1: {reason}" in note for note in results.report().notes)
