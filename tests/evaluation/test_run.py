@@ -167,7 +167,7 @@ def test_a_view_is_a_suite_of_its_own():
     part = whole.select_view("quick")
     assert part.name == "made/quick" and [t.name for t in part.tasks] == ["two"]
     assert part.averages == (Average(name="all", tasks=("two",)),)
-    with pytest.raises(InputError, match="no view 'slow'; known: quick"):
+    with pytest.raises(InputError, match="no view or task 'slow'; views: quick"):
         whole.select_view("slow")
 
 
@@ -240,7 +240,7 @@ def test_results_give_numbers_rows_and_a_table(tmp_path):
     }  # fmt: skip
     assert failed["status"] == "failed" and "not there" in failed["reason"]
     assert results.to_json()[0]["metrics"]["mean"]["value"] == 0.25
-    assert "one mean" in str(results) and "incomplete: lost failed" in str(results)
+    assert "one mean" in str(results) and "lost: failed: " in str(results)
     with pytest.raises(KeyError, match="lost: failed: InputError: the file is not there"):
         results["lost", "model"]
     with pytest.raises(KeyError, match="no result of 'other' at 'one'; tasks: made/one, made/lost; systems: model"):

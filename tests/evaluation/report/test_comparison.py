@@ -9,7 +9,7 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import Results, build_report
-from sciprism.evaluation.report.model import group_by_system, read_stored_results
+from sciprism.evaluation.report.model import read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
@@ -64,32 +64,13 @@ def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_ro
     assert published.scores == {"one": 50.0}, "neither of fewer tasks nor of another declaration"
 
 
-def test_data_of_another_size_than_the_paper_s_are_noted_once(lab):
-    sizes = {"mesh": {"train": 6, "test": 2}, "drsm": {"train": 7_520, "test": 955}, "reviewers": {"submissions": 34}}
-    sizes |= {"search": {"queries": 2_585, "pairs": 25_000}, "relish": {"queries": 3}}
-    for name in ("A", "B"):
-        for task, details in sizes.items():
-            lab.add(name, task, {"map": [0.5, 0.3]}, suite="scirepeval-paper", details=details)
-    report = lab.report()
-    assert [note for note in report.to_json()["notes"] if "Table 1" in note] == [
-        "mesh: 8 papers, where SciRepEval's Table 1 has 258,687",
-        "search: 25,000 pairs, where SciRepEval's Table 1 has 25,850",
-    ]
-
-
 def test_why_no_difference_is_shown_is_true(lab):
     for name in ("A", "B"):
         lab.add(name, "one", {"map": [0.5, 0.3]}, ids=[f"{name}1", f"{name}2"])
-    assert "numbers of others and of A are not paired by item" in notes(lab.report())
+    assert "no number of A is paired by item with another's" in notes(lab.report())
     assert "not compared: B, one: other items were scored than for the baseline" in notes(lab.report())
     results = [run.result for run in read_stored_results([lab.folder])]
     assert "`sciprism compare RESULTS` computes and tests" in notes(Results(results).report())
-    lab.add("C", "two", {"map": [0.5, 0.3]})
-    lab.add("D", "two", status="failed", reason="OSError: disk")
-    systems = {system.name: system for system in group_by_system(read_stored_results([lab.folder]))}
-    apart = build_report([systems["A"], systems["C"]], {})
-    assert "no other system has a number where A has one; name another" in notes(apart)
-    assert "D has no number; name another system" in notes(build_report([systems["D"], systems["C"]], {}))
 
 
 def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):

@@ -14,8 +14,8 @@ from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import holm, mean_samples
 from sciprism.evaluation.report.text_tables import NAMED, published_columns, show, terminal
-from sciprism.evaluation.results import UNDONE, TaskResult
-from sciprism.evaluation.task import Published, Suite, read_sizes
+from sciprism.evaluation.results import TaskResult
+from sciprism.evaluation.task import Published, Suite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,29 +28,20 @@ def build_notes(
     systems: Sequence[model.SystemResults], baseline: int, results: LineCells, rows: Sequence[model.ReportRow]
 ) -> list[str]:
     """Return the notes under the tables, the method first."""
+    each = [(system.name, result, result.details) for system in systems for result in system.results]
+    stages = dict.fromkeys((name, untrained_stage(result.system)) for name, result, _ in each)
+    lacking = ((result.task, *why) for _, result, facts in each for why in facts.get("without number", {}).items())
     return [
         *_method(systems, baseline, rows),
-        *(
-            f"{system.name}: {describe_untrained(stage)}."
-            for system in systems
-            for stage in dict.fromkeys(untrained_stage(result.system) for result in system.results)
-            if stage
-        ),
+        *(f"{name}: {describe_untrained(stage)}." for name, stage in stages if stage),
         *_incomplete(rows),
         *_without_number(systems),
-        *dict.fromkeys(
-            f"{result.task}: no {metric}: {reason}"
-            for system in systems
-            for result in system.results
-            for metric, reason in result.details.get("without number", {}).items()
-        ),
+        *dict.fromkeys(f"{task}: no {metric}: {reason}" for task, metric, reason in lacking),
         *(
-            f"warning: {system.name}, {result.task}: {warning}"
-            for system in systems
-            for result in system.results
-            for warning in result.details.get("warnings", ())
+            f"warning: {name}, {result.task}: {why}"
+            for name, result, facts in each
+            for why in facts.get("warnings", ())
         ),
-        *_other_sizes(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
         *(
@@ -102,24 +93,18 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
             "another sample of training papers or another seed moves a number further."
         )
     elif len(systems) > 1:
-        yield f"No difference is shown: {_explain_untested(systems, baseline, rows)}."
+        stored = any(run.folder for system in systems for runs in system.runs.values() for run in runs)
+        name = systems[baseline].name
+        yield (
+            f"No difference is shown: no number of {name} is paired by item with another's; the notes below say why, "
+            "and --baseline names another system."
+            if stored
+            else "No difference is shown: `sciprism compare RESULTS` computes and tests differences."
+        )
     if any(cell.difference and cell.difference.apart for cell in cells):
         yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."
     if any(cell.status == "left out" for cell in cells):
         yield "Averages are over tasks that all systems have; one that has no number on some has no average."
-
-
-def _explain_untested(systems: Sequence[model.SystemResults], baseline: int, rows: Sequence[model.ReportRow]) -> str:
-    """Return why no difference to the baseline is tested."""
-    name = systems[baseline].name
-    if not any(run.folder for system in systems for runs in system.runs.values() for run in runs):
-        return "`sciprism compare RESULTS` computes and tests differences"
-    if not any(row.cells[baseline].score for row in rows):
-        return f"{name} has no number; name another system with --baseline"
-    others = [i for i in range(len(systems)) if i != baseline]
-    if not any(row.cells[baseline].score and any(row.cells[i].score for i in others) for row in rows):
-        return f"no other system has a number where {name} has one; name another with --baseline"
-    return f'the numbers of others and of {name} are not paired by item; the lines "not compared" below say why'
 
 
 def _incomplete(rows: Sequence[model.ReportRow]) -> Iterator[str]:
@@ -144,29 +129,6 @@ def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
     for reason, names in absent.items():
         yield f"{_first_names(names)}: not here: {reason}"
-
-
-SIZES = {
-    "papers": ("train", "test"),
-    "silver": ("train",),
-    "gold": ("test",),
-    "queries": ("queries", "submissions"),
-    "pairs": ("pairs",),
-}
-"""Column of SciRepEval's table of sizes -> the details of a result that add up to it."""
-
-
-def _other_sizes(systems: Sequence[model.SystemResults]) -> Iterator[str]:
-    """Yield the tasks of SciRepEval whose data have another size than the paper prints (Table 1), each once."""
-    published = read_sizes("scirepeval/1")
-    yield from dict.fromkeys(
-        f"{result.task}: {ours:,} {counted}, where SciRepEval's Table 1 has {printed:,}"
-        for system in systems
-        for result in system.results
-        if result.suite.startswith("scirepeval") and result.status == "done"
-        for counted, printed in published.get(result.task, {}).items()
-        if (ours := sum(result.details.get(name, 0) for name in SIZES.get(counted, ()))) not in (0, printed)
-    )
 
 
 def _not_comparable(systems: Sequence[model.SystemResults], results: LineCells) -> Iterator[str]:
@@ -415,15 +377,11 @@ class Results(Sequence[TaskResult]):
     @overload
     def __getitem__(self, key: int) -> TaskResult: ...
     @overload
-    def __getitem__(self, key: slice) -> Results: ...
+    def __getitem__(self, key: slice) -> list[TaskResult]: ...
     @overload
     def __getitem__(self, key: tuple[str, ...]) -> float: ...
-    def __getitem__(self, key: int | slice | tuple[str, ...]) -> TaskResult | Results | float:
-        if isinstance(key, tuple):
-            return self._score(*key)
-        if isinstance(key, slice):
-            return Results(self._results[key], list(self._suites.values()))
-        return self._results[key]
+    def __getitem__(self, key: int | slice | tuple[str, ...]) -> TaskResult | list[TaskResult] | float:
+        return self._score(*key) if isinstance(key, tuple) else self._results[key]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one flat row per metric, for a data frame; of a task without a number, one row with the reason."""
@@ -445,7 +403,12 @@ class Results(Sequence[TaskResult]):
 
         Differences are not tested: that needs the item scores, which `sciprism compare` reads.
         """
-        missing = [f"incomplete: {line}" for line in self._missing()]
+        tried = {(result.suite, result.task) for result in self}
+        missing = [
+            f"incomplete: {len(absent)} of {len(suite.tasks)} tasks not run: {', '.join(absent)}"
+            for name, suite in self._suites.items()
+            if (absent := [task.name for task in suite.tasks if (name, task.name) not in tried])
+        ]
         report = build_report(model.group_by_system([model.StoredResult(result) for result in self]), self._suites)
         return replace(report, notes=(*report.notes, *missing))
 
@@ -472,12 +435,3 @@ class Results(Sequence[TaskResult]):
         if metric not in results[0].metrics:
             raise KeyError(f"{task} has no metric {metric!r}; known: {', '.join(results[0].metrics)}")
         return sum(result.metrics[metric].value for result in results) / len(results)
-
-    def _missing(self) -> Iterator[str]:
-        for status in UNDONE:
-            if names := dict.fromkeys(result.task for result in self if result.status == status):
-                yield f"{', '.join(names)} {status}"
-        for name, suite in self._suites.items():
-            tried = {result.task for result in self if result.suite == name}
-            if absent := [task.name for task in suite.tasks if task.name not in tried]:
-                yield f"{len(absent)} of {len(suite.tasks)} tasks not run: {', '.join(absent)}"

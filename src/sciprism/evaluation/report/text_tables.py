@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from textwrap import fill
@@ -61,8 +61,8 @@ def split_table(table: TextTable, width: int) -> Iterator[TextTable]:
         while end < len(widths) and widths[end] <= left:
             left -= widths[end]
             end += 1
-        picked = [0, *range(column, end)]
-        yield TextTable(title, _pick(table.heads, picked), tuple(_pick(row, picked) for row in table.rows))
+        heads, *rows = ((row[0], *row[column:end]) for row in (table.heads, *table.rows))
+        yield TextTable(title, heads, tuple(rows))
         column, title = end, f"{table.title} (continued)"
 
 
@@ -148,10 +148,6 @@ def _compare_published(suite: str, report: Report, rows: Sequence[ReportRow]) ->
     ]
     if theirs:
         yield TextTable(f"{suite}: next to published numbers", ("", *mine), (*ours, *theirs))
-
-
-def _pick(row: tuple[str, ...], columns: Iterable[int]) -> tuple[str, ...]:
-    return tuple(row[i] for i in columns)
 
 
 def terminal(report: Report, *, width: int = 110) -> str:
