@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
@@ -153,6 +155,9 @@ NAMED = 8
 """Systems that a note names."""
 
 
+Price = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingCost:
     """What encoding costs with a system; systems with one label, such as seeds, share a mark.
@@ -160,10 +165,12 @@ class EncodingCost:
     papers_per_second: None where not measured. cost: the time of a paper, times that of one plain pass.
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     system: str
-    label: str
-    papers_per_second: float | None = None
-    cost: float | None = None
+    label: str = ""
+    papers_per_second: Price | None = None
+    cost: Price | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +193,19 @@ TRADEOFFS = {
 def read_costs(path: Path) -> list[EncodingCost]:
     """Read a CSV table with the columns system, label (optional), and papers_per_second or cost or both.
 
-    Raises InputError for other columns, a number that is none or not above 0, and a system named twice.
+    Of several rows of a system the last counts. Raises InputError for other columns, and for a number that is none or
+    not above 0.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            rows = [{key: cell for key, cell in row.items() if cell} for row in csv.DictReader(file)]
+        return TypeAdapter(list[EncodingCost]).validate_python(rows)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        line, column = (*wrong["loc"], "")[:2]
+        raise InputError(f"{path}, line {int(line) + 2}: {column}: {wrong['msg']}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a CSV table ({error})") from error
-    columns = set(rows[0]) if rows else set()
-    numbers = columns & {"papers_per_second", "cost"}
-    if "system" not in columns or not numbers or columns - {"system", "label", "papers_per_second", "cost"}:
-        named = ", ".join(map(str, columns)) or "none"
-        raise InputError(f"{path}: has the columns {named}; it needs system, and papers_per_second or cost; may: label")
-    costs: dict[str, EncodingCost] = {}
-    for line, row in enumerate(rows, 2):
-        name = (row["system"] or "").strip()
-        if not name or name in costs:
-            raise InputError(f"{path}, line {line}: {'a second row of ' + repr(name) if name else 'no system'}")
-        try:
-            found = {key: float(row[key]) for key in numbers if (row[key] or "").strip()}
-        except ValueError as error:
-            raise InputError(f"{path}, line {line}: {error}") from None
-        if not all(0 < value < float("inf") for value in found.values()):
-            raise InputError(f"{path}, line {line}: a number is not above 0")
-        costs[name] = EncodingCost(system=name, label=(row.get("label") or "").strip() or name, **found)
-    return list(costs.values())
 
 
 def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = ()) -> tuple[list[Path], list[str]]:
@@ -319,7 +314,7 @@ def _averages_by_type(report: Report, suite: str) -> Iterator[tuple[str, ReportR
 def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure: str) -> PaperFigure | str:
     """Return a figure of the average against papers per second, or the time of a paper times one plain pass."""
     unit, kind, better = TRADEOFFS[measure]
-    measured = {each.system: (each.label, price) for each in costs if (price := getattr(each, measure))}
+    measured = {each.system: (each.label or each.system, price) for each in costs if (price := getattr(each, measure))}
     if not measured:
         return f"no {unit}, so it is not drawn; --costs FILE names it"
     row = _main_average(report, suite)
