@@ -108,7 +108,7 @@ class ToyProtocol:
 from dataclasses import dataclass
 import numpy as np
 from sciprism.datasets.inputs import RetrievalInput
-from sciprism.evaluation.suites import register_suite
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Suite, Task
 from sciprism.papers import Paper
 from toys.protocol import ToyProtocol
@@ -121,7 +121,7 @@ class ToyData:
         return RetrievalInput(query_ids=queries, queries=queries, grades=ones, judged=rows,
                               document_ids=list(self.texts), documents=papers)
 task = Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData())
-register_suite(Suite(name="toy", tasks=(task,)))
+suites["toy"] = Suite(name="toy", tasks=(task,))
 """,
     "reader": '''
 import re

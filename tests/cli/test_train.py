@@ -41,7 +41,7 @@ def test_a_model_comes_out(train, recipe, tmp_path):
     ("words", "message"),
     [
         (["--sources", "nowhere"], "nowhere/search.jsonl does not exist"),
-        (["--set", 'stages.0.evaluation.tasks=["open/chess"]'], "no task 'open/chess'"),
+        (["--set", 'stages.0.evaluation.tasks=["open/chess"]'], "no view or task 'chess'"),
     ],
 )
 def test_what_is_wrong_is_one_message_and_status_2(train, recipe, tmp_path, words, message):

@@ -56,10 +56,8 @@ def test_tables_of_the_package_by_name():
         ("columns", "notes", "table A4: columns: "),
         ("spread", "error", "table A4: row.0.error: Unexpected"),
         ('"fine", "coarse"', '"fine"', "3 values and 3 spreads of 2 columns"),
-        ('"coarse"', '"fine"', "one of its columns occurs twice"),
         ("[2]", "[0]", "unreadable [0] are not all columns without a value"),
         ("[2]", "[3]", "unreadable [3] are not all columns without a value"),
-        ("unreadable = [2]", '[[table.row]]\nname = "Vanilla"\nvalues = [1, 2, 3]', "two rows have one name"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(before, after, message):

@@ -30,7 +30,7 @@ def test_tasks_without_a_suite_are_custom():
     ("wanted", "only", "message"),
     [
         ("opne", (), "unknown suite 'opne'; known: "),
-        ("open/slow", (), "no task 'open/slow', and the suite open has no view 'slow'; known: quick"),
+        ("open/slow", (), "the suite open has no view or task 'slow'; views: quick"),
         ("open/quick", ("reviewer",), "the suite open/quick has no task 'reviewer'; known: "),
         ("absent.toml", (), "absent.toml"),
     ],

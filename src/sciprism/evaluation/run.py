@@ -103,7 +103,7 @@ def evaluate(
             if result is None or not stored.is_current(result, task, data_folder, description):
                 progress(system, task, None)
                 result, item_scores = score_task(data, system, replace(context, seed=number), facts, options.command)
-                if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
+                if result.status == "done" and (dropped := data.input.dropped).keep_all and dropped.ids:
                     path = folder / "dropped" / f"{task.name}.csv"
                     stored.write_dropped(path, dropped)
                     result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
@@ -187,9 +187,6 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
     whole = suites[suite]
     if tasks := tuple(task for task in whole.tasks if task.name == part):
         return SelectedTasks(whole, tasks)
-    if part and part not in whole.views:
-        views = ", ".join(whole.views) or "none"
-        raise InputError(f"no task {name!r}, and the suite {suite} has no view {part!r}; known: {views}")
     selected = whole.select_view(part) if part else whole
     return SelectedTasks(selected, selected.tasks)
 
@@ -205,25 +202,18 @@ class TaskData:
         self.task = task
         self.data_root = DataRoot(folder)  # one each: a result names the files that its own task read
 
-    def read(self) -> Any:
-        """Return the protocol's input, or raise again the error of the first attempt."""
-        if isinstance(self._input, Exception):
-            raise self._input
-        return self._input
-
     @cached_property
-    def _input(self) -> Any:
+    def input(self) -> Any:
+        """Return the protocol's input. InputError or OSError."""
         try:
             return self.task.data.read(self.data_root)
-        except (InputError, OSError) as error:
-            return error
         except (KeyError, TypeError, AttributeError) as error:
-            return InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
+            raise InputError(f"a record lacks or misuses {type(error).__name__}: {error}") from error
 
     @cached_property
     def _uninformative(self) -> Mapping[str, str]:
         custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
-        return explain_uninformative(self.read(), self.task.protocol) if custom else {}
+        return explain_uninformative(self.input, self.task.protocol) if custom else {}
 
     def explain_uninformative(self) -> Mapping[str, str]:
         """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
@@ -249,7 +239,7 @@ def score_task(
     of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}
     common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
-        data = task_data.read()
+        data = task_data.input
         without = task_data.explain_uninformative()
         outcome = task.scored_protocol(without).evaluate(data, system, context)
     except NotServedError as reason:

@@ -236,8 +236,7 @@ class Suite:
     def select_view(self, view: str) -> Suite:
         """Return a view as a suite, its averages over the tasks that the view has. Raises InputError."""
         if view not in self.views:
-            views = ", ".join(self.views) or "none"
-            raise InputError(f"the suite {self.name} has no view {view!r}; known: {views}")
+            raise InputError(f"the suite {self.name} has no view or task {view!r}; views: {', '.join(self.views)}")
         names = self.views[view]
         averages = [replace(a, tasks=tuple(name for name in a.tasks if name in names)) for a in self.averages]
         return replace(
@@ -343,7 +342,7 @@ class _PrintedTable:
 def parse_tables(tables: Iterable[Mapping[str, Any]], where: str, paper: str = "") -> Tables:
     """Return number of a table -> its rows. paper: its title, for the source of each row.
 
-    Raises InputError for an unknown or missing key, a table or row that occurs twice, and lists that are not parallel.
+    Raises InputError for an unknown or missing key, a table that occurs twice, and lists that are not parallel.
     """
     parsed: dict[str, tuple[Published, ...]] = {}
     for values in tables:
@@ -353,13 +352,12 @@ def parse_tables(tables: Iterable[Mapping[str, Any]], where: str, paper: str = "
         except ValidationError as error:
             wrong = error.errors()[0]
             raise InputError(f"{place}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
-        if table.number in parsed or len({*table.columns}) < len(table.columns):
-            raise InputError(f"{place}: the table or one of its columns occurs twice")
+        if table.number in parsed:
+            raise InputError(f"{place} occurs twice")
         source = table.source or f"{paper}, Table {table.number}"
-        rows = tuple(_publish_row(row, table.columns, source, f"{place}, {row.name!r}") for row in table.row)
-        if len({row.name for row in rows}) < len(rows):
-            raise InputError(f"{place}: two rows have one name")
-        parsed[table.number] = rows
+        parsed[table.number] = tuple(
+            _publish_row(row, table.columns, source, f"{place}, {row.name!r}") for row in table.row
+        )
     return parsed
 
 

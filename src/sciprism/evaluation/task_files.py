@@ -333,8 +333,4 @@ class FileRegistry(UserDict[str, T]):
 
 
 suites = FileRegistry("suite", read_suite, sorted((Path(__file__).parent / "suites").glob("*.toml")))
-
-
-def register_suite(suite: Suite) -> None:
-    """Add a suite to those that commands know by name: declared in code, or read from a file by `read_suite`."""
-    suites[suite.name] = suite
+"""The suites that commands know by name; `suites[NAME] = Suite(...)` adds one that is declared in code."""
