@@ -78,7 +78,9 @@ class ClusterProtocol:
             for groups in (None, WITHOUT_EMBEDDING)
             for model in train_same_author(train, dev, settings, seeds=seeds, groups=groups)
         ]
-        scores, cuts = _score_clusters(mentions, models)
+        of_dev, of_test = (_dendrograms(mentions, mentions.splits[name], models) for name in ("dev", "test"))
+        cuts = [choose_cut([trees], mentions.persons) for trees in of_dev]
+        scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(of_test, cuts, strict=True)]
         full, without = scores[: self.repeats], scores[self.repeats :]
         rows, clusters = cluster_by_name(data.signatures, mentions.splits["test"])
         item_scores = {
@@ -98,23 +100,13 @@ class ClusterProtocol:
             "papers": mentions.papers,
             "mentions": len(rows),
             "blocks": len(mentions.splits["test"]),
-            "distances": cuts,
+            "distances": [{"distance": cut, "dev b3": score} for cut, score in cuts],
             "all": {name: estimate(items) for name, items in item_scores.items()},
             "repeats": {"b3": list(map(estimate, full)), "b3 without embedding": list(map(estimate, without))},
             "models": models[0].describe(),
         }
         selected = {name: item_scores[name] for name in self.metrics}
         return ProtocolResult(item_scores=selected, details=details, dropped=mentions.dropped)
-
-
-def _score_clusters(
-    mentions: EncodedMentions, models: Sequence[SameAuthorModel]
-) -> tuple[list[ItemScores], list[dict[str, Any]]]:
-    """Return the item scores of each model's clusters, and its distance with the F1 on dev."""
-    dev, test = (_dendrograms(mentions, mentions.splits[name], models) for name in ("dev", "test"))
-    cuts = [choose_cut([trees], mentions.persons) for trees in dev]
-    scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(test, cuts, strict=True)]
-    return scores, [{"distance": cut, "dev b3": score} for cut, score in cuts]
 
 
 def _item_scores(mentions: EncodedMentions, rows: Rows, clusters: Rows) -> ItemScores:

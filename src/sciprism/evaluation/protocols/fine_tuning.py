@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sciprism.arrays import Rows
@@ -132,8 +131,11 @@ class _TextProblem(TuningProblem[PairInput]):
         if metric == "f1_binary":
             positive = self.protocol.positive
             return score_classes(ids, (classes == positive).astype(int), (predicted == positive).astype(int), metric)
-        if metric == "f1_micro" and self.protocol.negative:
-            return _exclude_class(self.protocol.negative, ids, classes, predicted)
+        if negative := self.protocol.negative:  # micro F1 over all classes but this one
+            others = np.setdiff1d(np.union1d(classes, predicted), [negative])
+            if not len(others):
+                raise InputError(f"all test texts and all predictions are of the class {negative!r}: F1 is not defined")
+            return score_outcomes(ids, classes, predicted, metric, others)
         return score_classes(ids, classes, predicted, metric)
 
     def _names(self) -> tuple[str, ...]:
@@ -152,16 +154,6 @@ class _TextProblem(TuningProblem[PairInput]):
 
     def _indicators(self, labels: Sequence[str]) -> list[float]:
         return [float(name in labels) for name in self.names]
-
-
-def _exclude_class(
-    negative: str, ids: Sequence[str], gold: NDArray[np.str_], predicted: NDArray[np.str_]
-) -> ItemScores:
-    """Return the scores of micro F1 over all classes but one."""
-    classes = np.setdiff1d(np.union1d(gold, predicted), [negative])
-    if not len(classes):
-        raise InputError(f"all test texts and all predictions are of the class {negative!r}: F1 is not defined")
-    return score_outcomes(ids, gold, predicted, "f1_micro", classes)
 
 
 TagMetric = Literal["entity_f1", "word_f1_macro"]

@@ -162,7 +162,6 @@ class RankingSystem(System):
 
 BM25_SETTINGS = {"k1": 1.2, "b": 0.75, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
 """k1: saturation of term frequency; b: length normalization, 0 to 1."""
-MAX_INDEXES = 2  # indexes kept in memory, the most recently used ones
 
 
 class BM25System(RankingSystem):
@@ -177,7 +176,7 @@ class BM25System(RankingSystem):
     floor = 0.0
 
     def __init__(self) -> None:
-        self._indexes: dict[bytes, Callable[[str], Floats]] = {}
+        self._last: tuple[bytes, Callable[[str], Floats]] | None = None  # a digest of documents, and their index
 
     @property
     def fingerprint(self) -> str:
@@ -202,12 +201,9 @@ class BM25System(RankingSystem):
         for text in texts:
             content = text.encode("utf-8", "surrogatepass")
             digest.update(len(content).to_bytes(8, "little") + content)
-        key = digest.digest()
-        index = self._indexes.pop(key, None) or _index_words(texts)
-        self._indexes[key] = index
-        while len(self._indexes) > MAX_INDEXES:
-            del self._indexes[next(iter(self._indexes))]
-        return index
+        if self._last is None or self._last[0] != digest.digest():
+            self._last = digest.digest(), _index_words(texts)
+        return self._last[1]
 
 
 def _index_words(texts: list[str]) -> Callable[[str], Floats]:
