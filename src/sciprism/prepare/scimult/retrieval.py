@@ -26,6 +26,7 @@ from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients import FOLDERS
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
+from sciprism.prepare.sources.citation_corpus import CitationGraph
 from sciprism.prepare.sources.records import parse_ids, read_beir_papers
 
 STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
@@ -304,10 +305,9 @@ def write_scidocs_links(context: SciMultPrepareContext) -> dict[str, PreparedDat
     file, the cited one must. The file is streamed twice.
     """
     path, dropped = context.need(METADATA), DropReport()
-    names, citing, cited = _read_citations(context, path, dropped)
-    bounds = np.searchsorted(citing, np.arange(len(names) + 1))  # pairs are in ascending order
-    cites = {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
-    relations = {"cite": cites, "co-cite": find_co_cited(len(names), citing, cited)}
+    names, graph = _read_citations(context, path, dropped)
+    cites = {row: cited for row in range(len(names)) if (cited := graph.targets(row))}
+    relations = {"cite": cites, "co-cite": find_co_cited(graph)}
     size = context.write(SCIDOCS_FILE, _build_rows(context, path, names, relations, dropped))
     return {
         f"SciDocs {kind}": PreparedDataSet(
@@ -321,26 +321,13 @@ def write_scidocs_links(context: SciMultPrepareContext) -> dict[str, PreparedDat
     }
 
 
-def find_co_cited(
-    size: int, citing: IntArray, cited: IntArray, min_citing: int = MIN_CO_CITING
-) -> dict[int, list[int]]:
-    """Return row -> rows, ascending, that at least `min_citing` papers cite together with it.
-
-    citing: any number for a citing paper; cited: rows below `size`. Pairs are distinct.
-    """
-    order = np.argsort(citing, kind="stable")
-    listed = cited[order]  # what each citing paper cites, one paper after the other
-    _, starts, owner = np.unique(citing[order], return_index=True, return_inverse=True)
-    ends = np.append(starts[1:], len(listed))
-    positions = np.argsort(listed, kind="stable")
-    bounds = np.searchsorted(listed[positions], np.arange(size + 1))
+def find_co_cited(graph: CitationGraph) -> dict[int, list[int]]:
+    """Return row -> rows, ascending, that at least `MIN_CO_CITING` papers cite together with it."""
     relations: dict[int, list[int]] = {}
-    for row in np.flatnonzero(np.diff(bounds) >= min_citing).tolist():
-        citers = owner[positions[bounds[row] : bounds[row + 1]]]
-        co_listed = np.concatenate([listed[starts[citer] : ends[citer]] for citer in citers])
+    for row in np.flatnonzero(graph.citing.counts >= MIN_CO_CITING).tolist():
+        co_listed = np.concatenate([graph.cited[citer] for citer in graph.citing[row]])
         others, counts = np.unique(co_listed, return_counts=True)
-        co_cited = others[(counts >= min_citing) & (others != row)].tolist()
-        if co_cited:
+        if co_cited := others[(counts >= MIN_CO_CITING) & (others != row)].tolist():
             relations[row] = co_cited
     return relations
 
@@ -363,13 +350,10 @@ def _build_rows(
         yield build_paper_row(paper) | linked
 
 
-def _read_citations(
-    context: SciMultPrepareContext, path: Path, dropped: DropReport
-) -> tuple[list[str], IntArray, IntArray]:
-    """Return the papers' ids, and the number of the citing and the row of the cited paper of each citation.
+def _read_citations(context: SciMultPrepareContext, path: Path, dropped: DropReport) -> tuple[list[str], CitationGraph]:
+    """Return the papers' ids, and the citations of and by them; citing papers that are not in the file come after them.
 
-    The number of a citing paper is its row, or a greater number if it is not in the file. Ids are held as
-    hashes of 8 bytes: there are millions of citing papers.
+    Ids are held as hashes of 8 bytes: there are millions of citing papers.
     """
     names: dict[str, None] = {}
     pool, citing, cited = array("q"), array("q"), array("q")
@@ -390,10 +374,12 @@ def _read_citations(
     hashes, citing_hashes, cited_hashes = (np.array(ids, np.int64) for ids in (pool, citing, cited))
     sources, targets = _find_rows(hashes, citing_hashes), _find_rows(hashes, cited_hashes)
     outside = sources < 0
-    sources[outside] = len(pool) + np.unique(citing_hashes[outside], return_inverse=True)[1]
+    others, sources[outside] = np.unique(citing_hashes[outside], return_inverse=True)
+    sources[outside] += len(pool)
     stays = (targets >= 0) & (sources != targets)  # no self-citation, and the cited paper is in the file
     codes = np.unique(sources[stays] * len(pool) + targets[stays])
-    return list(names), *np.divmod(codes, max(len(pool), 1))
+    citing_rows, cited_rows = (rows.astype(np.int32) for rows in np.divmod(codes, max(len(pool), 1)))
+    return list(names), CitationGraph(len(pool) + len(others), citing_rows, cited_rows)
 
 
 def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
