@@ -161,7 +161,7 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
     for words, message in (
         (("--data", tmp_path), "'z' is not a paper of papers.jsonl"),
-        (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
+        (("--data", tmp_path / "gone"), "papers.jsonl: no such file"),
         (("--data", tmp_path, "--from-results"), "table 5 is not made from scores"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)

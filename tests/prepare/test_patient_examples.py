@@ -11,8 +11,9 @@ from build_data import lines, text
 from build_patients import write_release
 from build_scimult import judgements
 from sciprism.errors import InputError
+from sciprism.evaluation.systems import BM25System
 from sciprism.papers.records import Paper
-from sciprism.prepare.patients import PatientSettings, prepare_patients, sample_with_bm25
+from sciprism.prepare.patients import PatientSettings, prepare_patients, sample_negatives
 from sciprism.training.examples import read_examples
 
 
@@ -110,13 +111,13 @@ def test_the_same_seed_gives_the_same_anywhere(tmp_path):
 
 def test_negatives():
     """None is known, none is there twice, and a pool without another paper gives none."""
-    pool = [Paper(id=str(n), abstract=f"red {'eye' if n % 2 else 'ear'} {n}") for n in range(40)]
+    pool = {str(n): Paper(id=str(n), abstract=f"red {'eye' if n % 2 else 'ear'} {n}") for n in range(40)}
     known = [{str(n), str(n + 1)} for n in range(6)]
-    sampled = list(sample_with_bm25(pool, 5, 1)(pool[:6], known))
+    sampled = list(sample_negatives(BM25System(), pool, [*pool.values()][:6], known, 1))
     for mine, out in zip(sampled, known, strict=True):
-        assert len(set(ids(mine))) == 5 and not out & set(ids(mine))
-    for few in (pool[:1], []):
-        assert list(sample_with_bm25(few, 5, 1)(pool[:1], [{"0"}])) == [()]
+        assert len(set(ids(mine))) == 4 and not out & set(ids(mine))
+    for few in ({"0": pool["0"]}, {}):
+        assert list(sample_negatives(BM25System(), few, [pool["0"]], [{"0"}], 1)) == [()]
 
 
 def test_wrong_requests_are_refused(tmp_path):

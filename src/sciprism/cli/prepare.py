@@ -74,7 +74,6 @@ def citations(
     sampling_exponent: Annotated[
         float, "A field's share of queries is its share of papers to this power; 0: equal shares."
     ] = 1.0,
-    max_per_field: Annotated[int, "Queries of a field at most; 0: no limit."] = 0,
     min_multi_field: Annotated[float, "Minimum share of queries with several fields."] = 0.0,
     dev: Annotated[float, "Share of papers that are held out.", "--dev"] = 0.05,
     hold_out: Annotated[
@@ -97,7 +96,7 @@ def citations(
     check_output_folder(out, [*files, edges, link_strengths, triplets])
     sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
-    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)  # type: ignore[call-arg]
+    balance = FieldBalance(sampling_exponent, min_multi_field, seed)  # type: ignore[call-arg]
     name = "given" if triplets else sampler
     settings = CitationSettings(name, option or [], balance, dev, hold_out, require_abstract, seed)  # type: ignore
     print_preparation(prepare_citations(out, sources, settings))

@@ -21,7 +21,6 @@ from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.filters import TEST_PAPER, list_names, read_excluded
 from sciprism.prepare.preparation import (
-    Count,
     CountTable,
     DevShare,
     ExampleFolder,
@@ -47,13 +46,12 @@ class FieldBalance(Settings):
     """How many queries each field has.
 
     sampling_exponent: a field's weight is its share of papers to this power; 1 keeps the shares, 0 makes all
-    fields equal, the published code has 0.7. max_per_field: queries, 0 for no limit. A field with too few
-    papers has some of them as queries several times. min_multi_field: least share of queries with several
-    fields; queries of a single field are dropped for it, of all fields alike, and 1 drops all of them.
+    fields equal, the published code has 0.7. A field with too few papers has some of them as queries several
+    times. min_multi_field: least share of queries with several fields; queries of a single field are dropped for
+    it, of all fields alike, and 1 drops all of them.
     """
 
     sampling_exponent: Share = 1.0
-    max_per_field: Count = 0
     min_multi_field: Share = 0.0
     seed: int = 0
 
@@ -65,7 +63,7 @@ class FieldBalance(Settings):
         rows: papers that can be queries. A paper of several fields counts for one of them, chosen by hash.
         The defaults change nothing: papers without a field are queries too.
         """
-        if self.sampling_exponent == 1 and not self.max_per_field and not self.min_multi_field:
+        if self.sampling_exponent == 1 and not self.min_multi_field:
             return [(row, 0) for row in rows]
         members = self._members(rows, fields, names, dropped)
         total = sum(map(len, members.values()))
@@ -73,8 +71,7 @@ class FieldBalance(Settings):
         scale = total / sum(weights.values()) if weights else 0.0
         queries: list[tuple[int, int]] = []
         for field, field_rows in members.items():
-            wanted = round(weights[field] * scale)
-            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(field_rows))
+            turns, rest = divmod(round(weights[field] * scale), len(field_rows))
             queries += [(row, turn) for turn in range(turns) for row in field_rows]
             queries += [(row, turns) for row in field_rows[:rest]]
             for row in field_rows[rest:] if not turns else ():
@@ -179,7 +176,6 @@ REPORT = "citations.json"
 HoldOut = Literal["papers", "queries"]
 NO_LINK = "query without a citation, link or triplet"
 CANDIDATE_ONLY = "paper of another field or shard (candidate only)"
-RETAINED = "(retained)"
 
 
 def _parse_options(given: Any) -> Any:
@@ -237,9 +233,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
             samples = _sample(part, sampler, sources, settings)
             draft.write_triplets(f"{name}.jsonl", part.corpus.names, samples)
         if not parts["train"].report.pairs:
-            reports = (dropped, parts["train"].report.dropped)
-            counts = ((reason, report.count(reason)) for report in reports for reason in report.ids)
-            reasons = [f"{reason} {count:,}" for reason, count in counts if not reason.endswith(RETAINED)]
+            reasons = filter(None, map(str, (dropped, parts["train"].report.dropped)))
             why = ", ".join(reasons) or "none of them cites another"
             links = whole.graph.edges[0].size or sources.edges or sources.link_strengths or sources.triplets
             advice = "" if links else "; no paper has references: name a table of citations with --edges"
@@ -319,21 +313,15 @@ def _sample(
         yield row, sample
 
 
-TRAIN = "train.jsonl"
-
-
 def count_sample_by_field(folder: Path) -> DomainTable:
     """Count the triplets of ids in `train.jsonl` by the fields of their papers in `papers.jsonl`.
 
     Raises InputError if a file is missing, or if a triplet names an unknown paper.
     """
-    for name in (PAPERS_FILE, TRAIN):
-        if not (folder / name).is_file():
-            raise InputError(f"{folder / name} does not exist; name a folder of `sciprism prepare citations`")
     papers = list(read_papers(folder / PAPERS_FILE, reader="jsonl"))
     rows = {paper.id: row for row, paper in enumerate(papers)}
     table = DomainTable([paper.fields for paper in papers])
-    for where, triplet in DataRoot().located_records(folder / TRAIN):
+    for where, triplet in DataRoot().located_records(folder / "train.jsonl"):
         names = [as_id(require_field(triplet, key, where)) for key in ("query", "positive")]
         names += [as_id(triplet["negative"])] if "negative" in triplet else []
         if unknown := [name for name in names if name not in rows]:

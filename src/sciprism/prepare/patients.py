@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -89,28 +89,27 @@ FOLDERS = ("zhengyun21/PMC-Patients-ReCDS", "PMC-Patients-ReCDS", "pmc-patients"
 MAX_NEGATIVES = 4  # of a patient
 DEPTH = 100  # BM25's best ranks that negatives are sampled from; deeper ones share little but common words
 
-NegativeSampler = Callable[[Sequence[Paper], Sequence[AbstractSet[str]]], Iterator[tuple[Paper, ...]]]
-"""Given patients and the ids of papers known to be relevant to each, yields the negatives of each as sampled."""
 
+def sample_negatives(
+    system: BM25System,
+    pool: Mapping[str, Paper],
+    patients: Sequence[Paper],
+    relevant: Sequence[AbstractSet[str]],
+    seed: int,
+) -> Iterator[tuple[Paper, ...]]:
+    """Yield the negatives of each patient, sampled from the `DEPTH` best papers of the pool without the relevant ones.
 
-def sample_with_bm25(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSampler:
-    """Return what samples from the `DEPTH` best papers of BM25 without the relevant ones; fewer if fewer share a word.
-
-    Relevance was judged from citations alone: some of the negatives are relevant nevertheless.
+    pool: id -> paper. relevant: the ids of papers known to be relevant to each patient: as this was judged from
+    citations alone, some of the negatives are relevant nevertheless. There are fewer where fewer share a word.
     """
-    row_of = {paper.id: row for row, paper in enumerate(pool)}
-    system = BM25System()
-
-    def sample(patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Iterator[tuple[Paper, ...]]:
-        queries, documents = (EncodingInput(items=items, format="proximity") for items in (patients, pool))
-        excluded = [np.array([row_of[name] for name in ids if name in row_of], np.int64) for ids in relevant]
-        _, best = system.top(queries, documents, min(DEPTH, len(pool)), "encoder", excluded)
-        for patient, ranked in zip(patients, best, strict=True):
-            candidates = ranked[ranked >= 0].tolist()
-            rows = seeded_random(seed, patient.id).sample(candidates, min(limit, len(candidates)))
-            yield tuple(pool[row] for row in rows)
-
-    return sample
+    papers, row_of = [*pool.values()], {name: row for row, name in enumerate(pool)}
+    queries, documents = (EncodingInput(items=items, format="proximity") for items in (patients, papers))
+    excluded = [np.array([row_of[name] for name in ids if name in row_of], np.int64) for ids in relevant]
+    _, best = system.top(queries, documents, min(DEPTH, len(papers)), "encoder", excluded)
+    for patient, ranked in zip(patients, best, strict=True):
+        candidates = ranked[ranked >= 0].tolist()
+        rows = seeded_random(seed, patient.id).sample(candidates, min(MAX_NEGATIVES, len(candidates)))
+        yield tuple(papers[row] for row in rows)
 
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
@@ -144,7 +143,7 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     with create_work_folder(out, ".papers-") as texts:
         path = texts / PAPERS_FILE
         pool, documents = _read_documents(release, path, relevant.values(), settings)
-        builder = _ExampleBuilder(release, PaperLookup(path), sample_with_bm25(pool, MAX_NEGATIVES, settings.seed))
+        builder = _ExampleBuilder(release, PaperLookup(path), pool, settings.seed)
         for split, report in reports.items():
             rows = builder.examples(split, relevant[split], report)
             if not examples.write(files[split], rows, min_examples=1):
@@ -174,15 +173,17 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
 class _ExampleBuilder:
     release: PatientsRelease
     texts: PaperLookup
-    negatives: NegativeSampler
+    pool: Mapping[str, Paper]
+    seed: int
 
     def examples(self, split: Split, relevant: Relevant, report: SampleReport) -> Iterator[Example]:
         """Yield an example of each patient with a relevant document, in the order of the queries."""
-        queries = self._queries(split, relevant, report)
+        queries, system = self._queries(split, relevant, report), BM25System()
         while block := list(islice(queries, BLOCK)):
             patients = [patient for patient, _ in block]
             excluded = [{patient.id, *relevant[patient.id]} for patient in patients]
-            for (patient, positives), hard in zip(block, self.negatives(patients, excluded), strict=True):
+            negatives = sample_negatives(system, self.pool, patients, excluded, self.seed)
+            for (patient, positives), hard in zip(block, negatives, strict=True):
                 count = len(positives)
                 report.add(QuerySample(tuple(range(count)), (), ("bm25" if hard else NONE,) * count))
                 yield Example(patient, positives, hard)
@@ -234,7 +235,7 @@ class _ExampleBuilder:
 
 def _read_documents(
     release: PatientsRelease, path: Path, relevant: Iterable[Relevant], settings: PatientSettings
-) -> tuple[list[Paper], int]:
+) -> tuple[dict[str, Paper], int]:
     """Write the relevant documents to a file; return the pool for negatives, and the number of all documents."""
     wanted = {name for part in relevant for names in part.values() for name in names}
     count = 0
@@ -253,4 +254,4 @@ def _read_documents(
     unique: dict[str, Paper] = {}
     for paper in nsmallest(settings.pool, with_text(), lambda paper: random_fraction(settings.seed, paper.id)):
         unique.setdefault(paper.id, paper)
-    return list(unique.values()), count
+    return unique, count

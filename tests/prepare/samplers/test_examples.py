@@ -6,6 +6,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
+from sciprism.prepare.samplers import examples as module
 from sciprism.prepare.samplers.examples import (
     BEYOND_LABEL_LIMIT,
     CITED_BY_CITED,
@@ -39,7 +40,8 @@ def ids(items):
 # ---- citation and same-author triplets ----
 
 
-def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
+def test_hard_negatives_are_cited_by_cited_papers_and_not_linked(monkeypatch):
+    monkeypatch.setattr(module, "HARD_SHARE", 1.0)
     # q cites a and b; a cites b (cited), h (hard), c (which cites q), and q; x has no link
     edges = [
         ("q", "a"), ("q", "b"), ("a", "b"), ("a", "h"), ("a", "c"), ("c", "q"), ("a", "q"), ("q", "q"),
@@ -47,7 +49,7 @@ def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
     ]  # fmt: skip
     report = SampleReport()
     sampling = Sampling(report=report)
-    (found,) = sample_citation_triplets(build_papers("qabchx"), edges, sampling, queries=["q"], hard_share=1.0)
+    (found,) = sample_citation_triplets(build_papers("qabchx"), edges, sampling, queries=["q"])
     assert found.query.id == "q" and sorted(ids(found.positives)) == ["a", "b"]
     assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x is random
     assert report.queries == 1 and report.pairs == 2 and report.hard == 1
@@ -59,9 +61,10 @@ def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
     }
 
 
-def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none():
+def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none(monkeypatch):
+    monkeypatch.setattr(module, "HARD_SHARE", 1.0)
     report = SampleReport()
-    found = list(sample_citation_triplets(build_papers("abc"), [("a", "b")], Sampling(report=report), hard_share=1.0))
+    found = list(sample_citation_triplets(build_papers("abc"), [("a", "b")], Sampling(report=report)))
     assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
     assert report.negatives == {RANDOM: 1} and report.dropped.ids["no link to another paper"] == ["b", "c"]
     report = SampleReport()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sciprism.prepare.samplers import triplets as embedding
-from sciprism.prepare.samplers.triplets import default_steps, embed_graph
+from sciprism.prepare.samplers.triplets import embed_graph
 from sciprism.prepare.sources.citation_corpus import CitationGraph
 
 
@@ -47,7 +47,3 @@ def digest(threads, seed=0):
 def test_the_seed_decides_the_bytes_whatever_the_number_of_threads(monkeypatch):
     monkeypatch.setattr(embedding, "BLOCK", 128)
     assert digest(1) == digest(1) == digest(2) == digest(3) != digest(1, seed=1)
-
-
-def test_larger_graphs_take_more_steps():
-    assert [default_steps(size) for size in (0, 10, 4_515, 100_000, 1_000_000)] == [2, 2, 4, 5, 6]

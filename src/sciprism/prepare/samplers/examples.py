@@ -29,7 +29,8 @@ from sciprism.training.examples import Example
 NO_LINK = "no link to another paper"
 CITED_BY_CITED = "cited by a cited paper"
 CO_AUTHOR = "by a co-author, not by an author"
-POSITIVES, HARD_SHARE = 5, 0.4
+POSITIVES = 5
+HARD_SHARE = 0.4  # of the negatives of links, as far as there are enough of them; the rest is random
 
 
 class SharedAttributeLinks:
@@ -79,20 +80,18 @@ def sample_citation_triplets(
     sampling: Sampling,
     *,
     queries: Iterable[str] | None = None,
-    hard_share: float = HARD_SHARE,
 ) -> Iterator[Example]:
     """Yield, for each paper that cites others, papers that it cites, each with one that it does not cite.
 
     Hard negatives are cited by a cited paper, and neither cite the query nor are cited by it (SciMult, 3.4;
     SPECTER, 3.2). The published data have about 5 positives a query and 0.4 hard negatives.
 
-    edges: (citing id, cited id). queries: ids of the papers that may be queries,
-    None for all; every paper may be a candidate. hard_share: share of hard negatives, as far as
-    there are enough of them; the rest is random.
+    edges: (citing id, cited id). queries: ids of the papers that may be queries, None for all; every paper may be a
+    candidate.
     """
     papers = list(filter(sampling.has_text, papers))
     links = CitationGraph.from_edges([paper.id for paper in papers], edges, sampling.report.dropped)
-    sampler = _LinkSampler([paper.id for paper in papers], links, CITED_BY_CITED, POSITIVES, hard_share, sampling.seed)
+    sampler = _LinkSampler([paper.id for paper in papers], links, CITED_BY_CITED, POSITIVES, sampling.seed)
     return sampler.examples(papers, queries, sampling)
 
 
@@ -112,7 +111,7 @@ def sample_same_author(
     rows_of(paper.id for paper in papers)
     rows = [row for row, paper in enumerate(papers) if sampling.has_text(paper)]
     papers, links = [papers[row] for row in rows], SharedAttributeLinks([authors[row] for row in rows])
-    sampler = _LinkSampler([paper.id for paper in papers], links, CO_AUTHOR, positives, HARD_SHARE, sampling.seed)
+    sampler = _LinkSampler([paper.id for paper in papers], links, CO_AUTHOR, positives, sampling.seed)
     return sampler.examples(papers, queries, sampling)
 
 
@@ -124,7 +123,6 @@ class _LinkSampler:
     links: Links
     kind: str
     positives: int
-    hard_share: float
     seed: int
 
     def examples(self, papers: Sequence[Paper], queries: Iterable[str] | None, sampling: Sampling) -> Iterator[Example]:
@@ -145,7 +143,7 @@ class _LinkSampler:
         positives = random.sample(targets, count)
         linked = self.links.linked(row)
         near = sorted(self.links.two_steps_away(row) - linked)
-        hard_count = int(self.hard_share * count + random.random())  # the share holds on average
+        hard_count = int(HARD_SHARE * count + random.random())  # the share holds on average
         hard = random.sample(near, min(hard_count, len(near)))
         easy = sample_outside(random, len(self.names), linked.union(hard), count - len(hard))
         negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in easy]
@@ -415,39 +413,26 @@ def sample_iteratively_stratified(labels: Sequence[Sequence[int]], size: int, se
     for row in order:
         for label in {*labels[row]}:
             holders[label].append(row)
-    split = _IterativeSplit(size, total, {label: len(rows) for label, rows in holders.items()}, seed)
-    while any(split.unassigned.values()):
-        label = min((count, label) for label, count in split.unassigned.items() if count)[1]
+    part_of: dict[int, int] = {}  # row -> 0, the part that is selected, or 1
+    room = [size, total - size]
+    unassigned = {label: len(rows) for label, rows in holders.items()}
+    lacks = [{label: n * rows / total for label, n in unassigned.items()} for rows in room]
+    while any(unassigned.values()):
+        label = min((count, label) for label, count in unassigned.items() if count)[1]
         for row in holders[label]:
-            if row not in split.part_of:
-                split.assign(row, {*labels[row]}, label)
-    rest = [row for row in order if row not in split.part_of]
-    selected = [row for row, part in split.part_of.items() if part == 0]
-    return np.sort(np.array([*selected, *rest[: split.room[0]]], np.int64))
-
-
-class _IterativeSplit:
-    """The part that is selected (0) and the other one: the part of each row, and what each part lacks."""
-
-    def __init__(self, size: int, total: int, counts: dict[int, int], seed: int) -> None:
-        self.part_of: dict[int, int] = {}
-        self.room = [size, total - size]
-        self.unassigned = dict(counts)
-        self._lacks = [{label: n * room / total for label, n in counts.items()} for room in self.room]
-        self._seed = seed
-
-    def assign(self, row: int, labels: set[int], by: int) -> None:
-        """Assign one row to a part because of one of its labels."""
-
-        def priority(part: int) -> tuple[float, int, float]:
-            return self._lacks[part][by], self.room[part], random_fraction(self._seed, row, part)
-
-        part = max((part for part in (0, 1) if self.room[part]), key=priority)
-        self.part_of[row] = part
-        self.room[part] -= 1
-        for label in labels:
-            self.unassigned[label] -= 1
-            self._lacks[part][label] -= 1
+            if row not in part_of:
+                parts = (part for part in (0, 1) if room[part])
+                *_, part = max(
+                    (lacks[part][label], room[part], random_fraction(seed, row, part), part) for part in parts
+                )
+                part_of[row] = part
+                room[part] -= 1
+                for other in {*labels[row]}:
+                    unassigned[other] -= 1
+                    lacks[part][other] -= 1
+    rest = [row for row in order if row not in part_of]
+    selected = [row for row, part in part_of.items() if part == 0]
+    return np.sort(np.array([*selected, *rest[: room[0]]], np.int64))
 
 
 MAX_DESCRIPTORS = 30

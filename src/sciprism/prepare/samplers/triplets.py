@@ -306,12 +306,12 @@ BLOCK = 1 << 14  # rows that one core processes at a time
 ROUNDING = 1e-6  # share of the largest eigenvalue below which a direction is a rounding error
 
 
-def embed_graph(graph: CitationGraph, *, dim: int = 512, seed: int = 0, steps: int = 0) -> NDArray[np.float32]:
+def embed_graph(graph: CitationGraph, *, dim: int = 512, seed: int = 0) -> NDArray[np.float32]:
     """Return a unit vector of each paper, (size, dim), to compare papers by cosine (the dot product).
 
     Citations count in both directions. Random columns are multiplied by D^-1/2 A D^-1/2 and orthonormalized,
-    `steps` times: a basis of its main directions with equal weights (the range finder of randomized SVD;
-    Halko et al. 2011). 0 steps: log10 of the size, since larger graphs need more (found on held-out
+    several times: a basis of its main directions with equal weights (the range finder of randomized SVD;
+    Halko et al. 2011). The steps are log10 of the size, since larger graphs need more (found on held-out
     citations). Then each row is averaged with the mean of its neighbours. A paper without
     citations has a zero vector; columns beyond the rank of a small graph are zero. The same seed gives the
     same bytes with any number of threads.
@@ -323,7 +323,7 @@ def embed_graph(graph: CitationGraph, *, dim: int = 512, seed: int = 0, steps: i
     root = inverse.sqrt()
     start = np.random.default_rng(seed).standard_normal((graph.size, dim), np.float32)
     vectors = torch.from_numpy(start).mul_(root)
-    for _ in range(steps or default_steps(graph.size)):
+    for _ in range(max(2, round(math.log10(max(1, graph.size))))):
         vectors = _orthonormalize(_sum_neighbours(graph, vectors).mul_(root)).mul_(root)
     _to_unit(vectors)
     around = _sum_neighbours(graph, vectors)
@@ -331,11 +331,6 @@ def embed_graph(graph: CitationGraph, *, dim: int = 512, seed: int = 0, steps: i
     vectors.mul_(0.5).add_(around)
     _to_unit(vectors)
     return np.asarray(vectors)
-
-
-def default_steps(size: int) -> int:
-    """Return the number of steps for a graph of `size` papers: 4 for ten thousand, 6 for a million."""
-    return max(2, round(math.log10(max(1, size))))
 
 
 def _sum_neighbours(graph: CitationGraph, vectors: Tensor) -> Tensor:
