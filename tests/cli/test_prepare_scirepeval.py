@@ -33,7 +33,7 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
     out = tmp_path / "out"
     for words, message in [
         ([path], "no field 'citations'; it has doc_id, title, abstract, log_citations"),
-        ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
+        ([tmp_path / "gone.json"], "there is no gone.json"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
         assert (status, printed, out.exists()) == (2, "", False)

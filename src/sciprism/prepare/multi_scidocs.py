@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from io import StringIO
 from itertools import chain
 from pathlib import Path
@@ -24,7 +23,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import Count, CountTable, Positive, Preparation, Settings, Share
+from sciprism.prepare.preparation import Count, CountTable, ExampleFolder, Positive, Preparation, Settings, Share
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
 from sciprism.prepare.scimult.maple import MAG_CLASSES
 from sciprism.prepare.sources.citation_corpus import (
@@ -478,7 +477,6 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         made.write_classes()
         made.write_papers()
     record = {
-        "version": version("sciprism"),
         "settings": settings.model_dump(),
         "read": sources.reader.to_json(),
         "edges": sources.data_root.provenance(),
@@ -490,7 +488,7 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         "not_written": made.not_written,
         "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": made.dropped.to_json()},
     }
-    write_json(out / REPORT, record)
+    record = ExampleFolder(out).write_manifest(REPORT, record)
     if not any(counts.rows for counts in made.counts.values()):
         raise InputError(f"no query and no class is left; {out / REPORT} says what was dropped and why")
     counts = made.counts.values()

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from heapq import heappop, heappush
-from importlib.metadata import version
 from math import floor
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -24,11 +23,11 @@ from tokenizers import Tokenizer
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
-from sciprism.files import create_work_folder, write_json
+from sciprism.files import create_work_folder
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.preparation import CountTable, DevShare, Preparation, Settings
+from sciprism.prepare.preparation import CountTable, DevShare, ExampleFolder, Preparation, Settings
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.documents.document import document_readers, read_documents
 from sciprism.text.sentences import SentencePacker, encode_documents
@@ -285,7 +284,6 @@ def prepare_text(
     shares = {name: count.train.tokens / total if total else 0.0 for name, count in counts.items()}
     sizes = read_sizes("indus/1")
     record = {
-        "version": version("sciprism"),
         "settings": {
             **settings.model_dump(exclude={"tokenizer"}),
             "languages": list(filters.languages),
@@ -299,7 +297,6 @@ def prepare_text(
             for name, count in counts.items()
         },
     }
-    write_json(out / MIXTURE, record)
     rows = [
         [count.read, count.retained, count.train.documents, count.train.blocks, count.train.tokens, count.dev.tokens]
         for count in counts.values()
@@ -312,7 +309,7 @@ def prepare_text(
     return Preparation(
         files={TRAIN: rows[-1][3]}
         | {f"{DEV}/{name}": count.dev.blocks for name, count in counts.items() if count.dev.blocks},
-        record=record,
+        record=ExampleFolder(out).write_manifest(MIXTURE, record),
         dropped={name: count.dropped for name, count in counts.items()},
         tables=[table.with_column("INDUS, billion", billions)],
     )

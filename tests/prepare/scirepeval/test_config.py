@@ -93,7 +93,9 @@ def test_a_record_that_is_none_is_told_with_its_place(published, tmp_path, index
 def test_a_file_that_is_no_config(tmp_path, text):
     path = tmp_path / "tasks.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"tasks\.json: (not JSON|expected a list of tasks)"):
+    with pytest.raises(
+        InputError, match=r"tasks\.json: (the file is empty|cannot be read as JSON|expected a list of tasks)"
+    ):
         read_config(path)
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="there is no"):
         read_config(tmp_path / "gone.json")

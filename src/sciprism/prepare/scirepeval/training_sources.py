@@ -38,6 +38,7 @@ from sciprism.prepare.sources.records import (
     parse_record_paper,
     require_field,
 )
+from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import Example
 
 Code = Literal["[CLF]", "[RGN]", "[PRX]", "[QRY]"]
@@ -170,12 +171,7 @@ def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ..
 
     Files are searched for next to the config, in its parent folder, in the working folder, and in `data`.
     """
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
+    rows = read_json(path, kind=object)
     rows = [rows] if isinstance(rows, dict) else rows
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: expected a list of tasks, such as SciRepEval's tasks_config.json")

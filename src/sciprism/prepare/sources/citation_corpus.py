@@ -299,14 +299,14 @@ class PaperReader:
                 label = f"{path}, shard {shard}{'' if is_query else ' (candidates only)'}"
                 papers = read_s2orc(path, shards=[shard], dropped=self.dropped)
                 yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
-        elif is_keyed_json(path):
+            return
+        if is_keyed_json(path):
             papers = self._count(str(path), "keyed by id", read_keyed_papers(data_root, path))
-            yield from ((paper, True) for paper in papers)
         elif is_specter_pickle(path):
             papers = self._count(str(path), "SPECTER's triplets", read_pickled_papers(path))
-            yield from ((paper, True) for paper in papers)
         else:
-            yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
+            papers = read_papers(path, skip_bad=True, report=self.report)
+        yield from ((paper, True) for paper in papers)
 
     def read_queries(self, path: Path, data_root: DataRoot) -> Iterator[Paper]:
         """Yield the queries of a folder of Multi-SciDocs, or of a folder with one; all papers of anything else."""
