@@ -258,26 +258,21 @@ class _Postings:
 
 @lru_cache(maxsize=4)
 def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
+    """Return the index; InputError where its words are split as an earlier version did."""
     import bm25s
 
-    checks = _open_checks(collection)
-    folder = checks.folder
-    checks.check_whole(*POSTINGS)
-    for name in POSTINGS:  # what they hold before their numbers
-        checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
-    index = bm25s.BM25.load(folder, mmap=True)
-    return index, _Postings(index, checks)
-
-
-def _open_checks(collection: StoredCollection) -> IndexChecks:
-    """Return the checks of the index; InputError where its words are split as an earlier version did."""
-    checks = IndexChecks(_index_folder(collection), collection, "lexical")
+    folder = _index_folder(collection)
+    checks = IndexChecks(folder, collection, "lexical")
     if checks.settings.get("words") != WORDS:
         raise InputError(
             f"the lexical index of {collection.folder} is of an earlier version of sciprism, which split words "
             f"otherwise; {checks.remedy}"
         )
-    return checks
+    checks.check_whole(*POSTINGS)
+    for name in POSTINGS:  # what they hold before their numbers
+        checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
+    index = bm25s.BM25.load(folder, mmap=True)
+    return index, _Postings(index, checks)
 
 
 def _index_folder(collection: StoredCollection) -> Path:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from sciprism.errors import InputError
 from sciprism.parallel import map_processes
 from sciprism.text.tokenizer import batch_texts
 
@@ -62,8 +61,8 @@ class EncodedDocument:
 class SentencePacker:
     """Fill blocks with sentences in their order.
 
-    length: maximum tokens of a block with its special tokens `begin` and `end`. across_documents: a block may
-    hold several documents, separated by `end`; else a document ends its block. A sentence longer than a block
+    length: maximum tokens of a block, 3 or more, with its special tokens `begin` and `end`. across_documents: a block
+    may hold several documents, separated by `end`; else a document ends its block. A sentence longer than a block
     begins a new one and is split into pieces, of which the last shares its block with what follows.
     """
 
@@ -73,10 +72,6 @@ class SentencePacker:
     across_documents: bool = True
     _parts: list[Ids] = field(default_factory=list)
     _size: int = 0
-
-    def __post_init__(self) -> None:
-        if self.length < 3:
-            raise InputError(f"blocks of {self.length} tokens; at least 3 are needed")
 
     def add(self, document: EncodedDocument) -> Iterator[Ids]:
         """Add a document; yield the blocks that are full."""
