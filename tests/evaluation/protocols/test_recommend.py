@@ -8,13 +8,7 @@ from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.protocols.recommend import (
-    ClickRanker,
-    RankerSettings,
-    RecommendProtocol,
-    build_shown_lists,
-    compute_loss_weights,
-)
+from sciprism.evaluation.protocols.recommend import RankerSettings, RecommendProtocol, build_shown_lists
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 
@@ -45,24 +39,9 @@ def test_the_first_five_others_are_negatives():
     click = Click(paper=0, shown=np.arange(1, 9), clicked=3)
     data = ClickLog(papers=papers, cited_by=[frozenset()] * 9, train=[click, click], dev=[], test=[],
                   propensities=PROPENSITIES)  # fmt: skip
-    number, positive, negative = build_shown_lists(data, data.train).triplets()
-    assert number.tolist() == [0] * 5 + [1] * 5
+    positive, negative = build_shown_lists(data, data.train).pairs().T
     assert positive.tolist() == [2] * 5 + [10] * 5
     assert negative.tolist() == [0, 1, 3, 4, 5, 8, 9, 11, 12, 13]
-
-
-def test_weights_as_coded_are_all_those_of_the_last_place():
-    chances = np.array([0.6, 0.3, 0.3])  # mean 0.4
-    places = np.array([0, 1, 0])
-    assert compute_loss_weights(places, chances, "as coded") == pytest.approx([4 / 3] * 3)
-    assert compute_loss_weights(places, chances, "propensity") == pytest.approx([2 / 3, 4 / 3, 2 / 3])
-
-
-def test_a_projection_begins_as_none():
-    plain, turned = (ClickRanker(3, RankerSettings(project=project), seed=0) for project in (False, True))
-    turned.layers.load_state_dict(plain.layers.state_dict())
-    given = torch.rand(4, 11), torch.rand(4, 3), torch.rand(4, 3)
-    assert torch.equal(plain(*given), turned(*given))
 
 
 def clicks(count=80):
@@ -86,10 +65,8 @@ def clicks(count=80):
     )
 
 
-@pytest.mark.parametrize("weighting", ["as coded", "propensity"])
-def test_the_net_learns_what_people_click(tmp_path, weighting):
-    settings = RankerSettings(weighting=weighting, learning_rate=0.01)
-    protocol = RecommendProtocol(net=settings, repeats=2)
+def test_the_net_learns_what_people_click(tmp_path):
+    protocol = RecommendProtocol(net=RankerSettings(learning_rate=0.01), repeats=2)
     found = protocol.evaluate(clicks(), build_system(tmp_path, 4), VIEW)
     assert estimate(found.item_scores["adj-p@1"]) > 0.8 < estimate(found.item_scores["adj-ndcg"])
     assert found.dropped.count("paper without text, zero vector") == 1
@@ -101,8 +78,6 @@ def test_the_net_learns_what_people_click(tmp_path, weighting):
 
 
 def test_wrong_settings_and_missing_parts(tmp_path):
-    with pytest.raises(InputError, match="repeats"):
-        RecommendProtocol(repeats=0)
     with pytest.raises(InputError, match="known: adj-ndcg"):
         RecommendProtocol(metrics=("ndcg",))
     data = clicks(2)

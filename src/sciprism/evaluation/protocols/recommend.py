@@ -23,13 +23,12 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
+from sciprism.evaluation.task import EvaluationContext, Positive, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.rankings import click_scores
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 
 METRICS = ("adj-ndcg", "adj-p@1")
-Weighting = Literal["as coded", "propensity"]
 Features = NDArray[np.float32]
 FEATURES = 11
 COSINE = 3  # column of the vectors' cosine among the features
@@ -43,13 +42,16 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankerSettings:
-    """How the network is built and trained; the published files state its form, not these values."""
+    """How the network is built and trained; the published files state its form, not these values.
+
+    project, weighting: no map of the query paper's vector, and the weights of clicks that the published code computes.
+    """
 
     hidden: int = 32
     margin: float = 1.0
     learning_rate: float = 1e-3
-    project: bool = False
-    weighting: Weighting = "as coded"
+    project: Literal[False] = False
+    weighting: Literal["as coded"] = "as coded"
 
 
 @protocols.register("recommend")
@@ -64,12 +66,10 @@ class RecommendProtocol:
     """
 
     net: RankerSettings = field(default_factory=RankerSettings)
-    repeats: int = 5
+    repeats: Positive = 5
     metrics: tuple[str, ...] = METRICS
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise InputError(f"recommend: repeats is {self.repeats}; at least one net is needed")
         check_metrics("recommend", self.metrics, METRICS)
 
     def evaluate(self, data: ClickLog, system: System, context: EvaluationContext) -> ProtocolResult:
@@ -121,37 +121,28 @@ class ShownLists:
     starts: Rows
     clicked: Rows
 
-    def triplets(self) -> tuple[Rows, Rows, Rows]:
-        """Return click, row of the clicked paper and row of a negative: the first five others as shown."""
-        triplets: list[tuple[int, int, int]] = []
-        for click, (start, end) in enumerate(pairwise(self.starts.tolist())):
-            clicked = start + int(self.clicked[click])
-            others = [row for row in range(start, end) if row != clicked]
-            triplets += [(click, clicked, row) for row in others[:MAX_NEGATIVES]]
-        clicks, positive, negative = np.array(triplets, np.int64).reshape(-1, 3).T
-        return clicks, positive, negative
+    def pairs(self) -> Rows:
+        """Return the row of the clicked paper and that of a negative, (n, 2): the first five others as shown."""
+        pairs: list[tuple[int, int]] = []
+        for place, (start, end) in zip(self.clicked.tolist(), pairwise(self.starts.tolist()), strict=True):
+            others = [row for row in range(start, end) if row != start + place]
+            pairs += [(start + place, row) for row in others[:MAX_NEGATIVES]]
+        return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 class ClickRanker(nn.Module):
-    """Scores papers by eleven features; `project` applies a learned map to the query paper's vector."""
+    """Scores papers by eleven features."""
 
-    def __init__(self, dim: int, settings: RankerSettings, seed: int) -> None:
+    def __init__(self, hidden: int, seed: int) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
-        self.projection = _build_linear(dim, dim, generator) if settings.project else None
-        if self.projection is not None:  # start from the identity
-            nn.init.eye_(self.projection.weight)
-            nn.init.zeros_(self.projection.bias)
         self.layers = nn.Sequential(
-            _build_linear(FEATURES, settings.hidden, generator),
-            nn.ReLU(),
-            _build_linear(settings.hidden, 1, generator),
+            _build_linear(FEATURES, hidden, generator), nn.ReLU(), _build_linear(hidden, 1, generator)
         )
 
     def forward(self, features: Tensor, queries: Tensor, shown: Tensor) -> Tensor:
         """Return one score per row: features (n, 11), vectors (n, d), (n, d) -> (n,)."""
-        projected = queries if self.projection is None else self.projection(queries)
-        cosine = F.cosine_similarity(projected, shown, dim=1)
+        cosine = F.cosine_similarity(queries, shown, dim=1)
         complete = torch.cat([features[:, :COSINE], cosine[:, None], features[:, COSINE + 1 :]], dim=1)
         scores: Tensor = self.layers(complete).squeeze(1)
         return scores
@@ -171,17 +162,6 @@ def build_shown_lists(data: ClickLog, clicks: Sequence[Click]) -> ShownLists:
     )
 
 
-def compute_loss_weights(clicked: Rows, propensities: NDArray[np.float64], weighting: Weighting) -> Features:
-    """Return the weight of each click's loss: 1 / propensity of its position, propensities scaled to mean 1.
-
-    SciDocs as coded overwrites the position, so every click is weighted by the last propensity.
-    """
-    scaled = propensities / propensities.mean()
-    positions = np.full(len(clicked), -1) if weighting == "as coded" else clicked
-    weights: Features = (1.0 / scaled[positions]).astype(np.float32)
-    return weights
-
-
 def train_ranker(
     train: ShownLists,
     dev: ShownLists,
@@ -190,24 +170,26 @@ def train_ranker(
     settings: RankerSettings,
     seed: int,
 ) -> tuple[ClickRanker, int, float]:
-    """Return the network of the epoch with the lowest dev loss, that epoch (from 1) and its loss."""
-    net = ClickRanker(vectors.shape[1], settings, seed)
+    """Return the network of the epoch with the lowest dev loss, that epoch (from 1) and its loss.
+
+    A click's loss is meant to be weighted by 1 / propensity of its position, propensities scaled to mean 1. SciDocs as
+    coded overwrites the position, so every click has the weight of the last one.
+    """
+    net = ClickRanker(settings.hidden, seed)
     shuffle = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
-    weights = [compute_loss_weights(part.clicked, propensities, settings.weighting) for part in (train, dev)]
-    click, positive, negative = train.triplets()
+    weight = float(np.float32(1.0 / (propensities / propensities.mean())[-1]))
+    pairs = train.pairs()
     best, best_epoch, best_state = math.inf, 0, copy.deepcopy(net.state_dict())
     for epoch in range(1, EPOCHS + 1):
-        order = shuffle.permutation(len(click))
+        order = shuffle.permutation(len(pairs))
         for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
-            batch = click[rows], positive[rows], negative[rows]
-            loss = _loss(net, train, vectors, weights[0], batch, settings.margin)
+            loss = _loss(net, train, vectors, pairs[order[start : start + BATCH]], weight, settings.margin)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.inference_mode():
-            dev_loss = float(_loss(net, dev, vectors, weights[1], dev.triplets(), settings.margin))
+            dev_loss = float(_loss(net, dev, vectors, dev.pairs(), weight, settings.margin))
         if dev_loss < best:
             best, best_epoch, best_state = dev_loss, epoch, copy.deepcopy(net.state_dict())
         elif epoch - best_epoch >= PATIENCE:
@@ -231,18 +213,10 @@ def _build_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.L
     return cast(nn.Linear, layer)
 
 
-def _loss(
-    net: ClickRanker,
-    lists: ShownLists,
-    vectors: Tensor,
-    weights: Features,
-    batch: tuple[Rows, Rows, Rows],
-    margin: float,
-) -> Tensor:
-    click, positive, negative = batch
-    better, worse = (_scores(net, lists, vectors, rows) for rows in (positive, negative))
+def _loss(net: ClickRanker, lists: ShownLists, vectors: Tensor, pairs: Rows, weight: float, margin: float) -> Tensor:
+    better, worse = (_scores(net, lists, vectors, rows) for rows in pairs.T)
     losses = F.margin_ranking_loss(better, worse, torch.ones_like(better), margin, reduction="none")
-    return (losses * torch.from_numpy(weights[click])).mean()
+    return (losses * weight).mean()
 
 
 def _scores(net: ClickRanker, lists: ShownLists, vectors: Tensor, rows: Rows) -> Tensor:
