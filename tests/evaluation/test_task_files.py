@@ -124,6 +124,26 @@ def test_fine_tuning_settings_are_in_the_same_file(toml):
         toml(head + 'data = "ozone"\ntuning = { rates = [0.0] }\n')
 
 
+@pytest.mark.parametrize(
+    ("protocol", "setting", "message"),
+    [
+        ("cluster", "repeats = 0", "repeats is 0: Input should be greater than or equal to 1"),
+        ("match", "best = 0", "best is 0: "),
+        ("span", "max_empty_windows = -1", "max_empty_windows is -1: Input should be greater than or equal to 0"),
+        (
+            "probe",
+            "few_shot = [{ size = 1, iterations = 2 }]",
+            "few_shot is .*: Input should be greater than or equal to 2",
+        ),
+        ("pair", "tuning = { warmup = 1.0 }", "tuning is .*: Input should be less than 1"),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused(toml, protocol, setting, message):
+    head = HEAD.replace("retrieve", protocol).replace("ndcg@10", METRICS.get(protocol, "f1_macro"))
+    with pytest.raises(InputError, match=message):
+        toml(f'{head}data = "ozone"\n{setting}\n')
+
+
 def test_other_data_make_another_task(toml, tmp_path):
     text = HEAD + 'data = "ozone"\n'
     before = toml(text).tasks[0].key

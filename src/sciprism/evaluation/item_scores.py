@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sciprism.arrays import Doubles, check_aligned, check_finite, safe_divide
+from sciprism.arrays import Doubles, safe_divide
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import correct, f1_of_counts, outcomes, weighted_kendall_tau, weighted_spearman
 from sciprism.metrics.rankings import Ids, grade_rankings, parse_metric
@@ -87,9 +87,7 @@ def score_label_sets(
 
 def score_numbers(ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str) -> ItemScores:
     """Return the scores of predicted numbers (n,); aggregate: "kendall_tau", "spearman", "pearson", "r2"."""
-    x, y = check_finite(gold, "gold numbers"), check_finite(predicted, "predicted numbers")
-    check_aligned(x, y, "gold and predicted numbers")
-    return ItemScores(tuple(ids), np.stack([x, y], axis=1), aggregate)
+    return ItemScores(tuple(ids), np.stack([gold, predicted], axis=1), aggregate)
 
 
 def average_parts(parts: Sequence[ItemScores]) -> ItemScores:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from sciprism.datasets.data_root import DataRoot
 
 T = TypeVar("T")
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+"""Settings of protocols; `task_files` checks what a file states, with the range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

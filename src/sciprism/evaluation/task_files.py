@@ -228,7 +228,7 @@ def _read_fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _build(kind: type[T], settings: Mapping[str, Any], where: str) -> T:
     """Return the declaration with these settings. Raises InputError naming the setting that is wrong."""
-    types = get_type_hints(kind)
+    types = get_type_hints(kind, include_extras=True)
     for item in fields(kind):  # type: ignore[arg-type]
         if item.default is MISSING and item.default_factory is MISSING and item.name not in settings:
             raise InputError(f"{where}: no {item.name}")

@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate, product, starmap
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import Encoding, Tokenizer, normalizers
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -38,7 +39,7 @@ from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import DenseSystem, NotServedError, System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, Positive, ProtocolResult
 from sciprism.seeding import random_bits
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.steps import PassSettings, add_gradients, autocast, count_threads
@@ -228,21 +229,17 @@ class Tuning:
     rates: tuple[float, ...] = (1e-5, 3e-5, 5e-5)
     batches: tuple[int, ...] = (16, 32)
     epochs: tuple[int, ...] = (10,)
-    warmup: float = 0.1
-    dropout: float = 0.1
-    decay: float = 0.01
-    clip: float = 1.0
-    seeds: int = 1
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    decay: Annotated[float, Field(ge=0)] = 0.01
+    clip: Annotated[float, Field(ge=0)] = 1.0
+    seeds: Positive = 1
 
     def __post_init__(self) -> None:
         for name in AXES.values():
             values = getattr(self, name)
             if not values or min(values) <= 0 or len(set(values)) < len(values):
                 raise InputError(f"fine-tuning: {name} are {values}; give different numbers above 0")
-        if not (0 <= self.warmup < 1 and 0 <= self.dropout < 1 and self.decay >= 0 and self.clip >= 0):
-            raise InputError("fine-tuning: warmup and dropout are shares below 1, decay and clip not negative")
-        if self.seeds < 1:
-            raise InputError(f"fine-tuning: {self.seeds} seeds; at least 1 is needed")
 
     @property
     def grid(self) -> tuple[Hyperparameters, ...]:

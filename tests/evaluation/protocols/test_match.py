@@ -84,7 +84,6 @@ def test_a_system_without_vectors_scores_reviewers_by_their_papers(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"best": 0}, "best is 0"),
         ({"metrics": ()}, "no metric"),
         ({"metrics": ("easy p@5",)}, "levels: hard, soft; or pairwise"),
         ({"metrics": ("hard x@5",)}, "unknown ranking metric"),

@@ -19,14 +19,9 @@ def test_axes_of_a_grid_are_replaced():
         ({"batch": [1.5]}, "whole numbers"),
         ({"rate": [0.0]}, "above 0"),
         ({"epochs": [3, 3]}, "different numbers"),
+        ({"rate": []}, "different numbers"),
     ],
 )
 def test_what_is_no_grid(given, message):
     with pytest.raises(InputError, match=message):
         Tuning().with_grid(given)
-
-
-@pytest.mark.parametrize("wrong", [{"warmup": 1.0}, {"dropout": -0.1}, {"seeds": 0}, {"rates": ()}])
-def test_what_is_no_tuning(wrong):
-    with pytest.raises(InputError, match="fine-tuning"):
-        Tuning(**wrong)

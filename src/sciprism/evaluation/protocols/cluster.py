@@ -19,7 +19,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
+from sciprism.evaluation.task import Count, EvaluationContext, Positive, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.uses.disambiguation.clustering import (
     Dendrograms,
@@ -55,15 +55,13 @@ class ClusterProtocol:
     seeds is 0.005, about as much as encoders differ; it is in the details, not in the intervals.
     """
 
-    train_pairs: int = 60_000
-    dev_pairs: int = 20_000
-    trials: int = 0
-    repeats: int = 5
+    train_pairs: Positive = 60_000
+    dev_pairs: Positive = 20_000
+    trials: Count = 0
+    repeats: Positive = 5
     metrics: tuple[str, ...] = METRICS
 
     def __post_init__(self) -> None:
-        if min(self.train_pairs, self.dev_pairs, self.repeats) < 1 or self.trials < 0:
-            raise InputError("cluster: pairs and repeats must be positive, trials 0 or more")
         check_metrics("cluster", self.metrics, METRICS)
 
     def evaluate(self, data: Signatures, system: System, context: EvaluationContext) -> ProtocolResult:
@@ -174,15 +172,13 @@ class ClusterSourcesProtocol:
     S2AND's; settings are drawn at random where its code draws by hyperopt, and trees stop at the best dev AUC.
     """
 
-    train_pairs: int = 100_000
-    dev_pairs: int = 10_000
-    trials: int = 25
+    train_pairs: Positive = 100_000
+    dev_pairs: Positive = 10_000
+    trials: Count = 25
     leave_self_in: bool = False
     metrics: tuple[str, ...] = SOURCE_METRICS
 
     def __post_init__(self) -> None:
-        if min(self.train_pairs, self.dev_pairs) < 1 or self.trials < 0:
-            raise InputError("cluster-sources: pairs must be positive, trials 0 or more")
         check_metrics("cluster-sources", self.metrics, SOURCE_METRICS)
 
     def evaluate(self, data: Signatures, system: System, context: EvaluationContext) -> ProtocolResult:

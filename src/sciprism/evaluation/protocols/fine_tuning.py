@@ -19,7 +19,7 @@ from sciprism.datasets.inputs import Answer, PairInput, SpanInput, TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, score_classes, score_label_sets, score_numbers, score_outcomes
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
+from sciprism.evaluation.task import Count, EvaluationContext, Positive, ProtocolResult, check_metrics, protocols
 from sciprism.evaluation.tuning import (
     Offsets,
     Outputs,
@@ -261,17 +261,13 @@ class SpanProtocol:
 
     length: int = 384
     stride: int = 128
-    max_answer_tokens: int = 30
+    max_answer_tokens: Positive = 30
     unanswerable: bool = True
-    max_empty_windows: int | None = None
+    max_empty_windows: Count | None = None
     metrics: tuple[SpanMetric, ...] = ("f1", "exact")
     tuning: Tuning = field(default_factory=Tuning)
 
     def __post_init__(self) -> None:
-        if self.max_answer_tokens < 1:
-            raise InputError(f"span: max_answer_tokens is {self.max_answer_tokens}; give 1 or more")
-        if self.max_empty_windows is not None and self.max_empty_windows < 0:
-            raise InputError(f"span: max_empty_windows is {self.max_empty_windows}; give 0 or more")
         check_metrics("span", self.metrics, tuple(SCORES))
 
     def evaluate(self, data: SpanInput, system: System, context: EvaluationContext) -> ProtocolResult:

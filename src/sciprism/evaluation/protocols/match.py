@@ -13,7 +13,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, score_rankings
 from sciprism.evaluation.systems import EncodingInput, System, VectorSystem
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
+from sciprism.evaluation.task import EvaluationContext, Positive, ProtocolResult, protocols
 from sciprism.metrics.rankings import pair_order, parse_metric
 from sciprism.uses.matching.expertise import mean_of_best
 
@@ -33,13 +33,11 @@ class MatchProtocol:
     dropped and counted.
     """
 
-    best: int = 3
+    best: Positive = 3
     metrics: tuple[str, ...] = ("hard p@5", "hard p@10", "soft p@5", "soft p@10")
     levels: tuple[tuple[str, float], ...] = (("hard", 3), ("soft", 2))
 
     def __post_init__(self) -> None:
-        if self.best < 1:
-            raise InputError(f"match: best is {self.best}; at least one paper of a reviewer must count")
         if not self.metrics:
             raise InputError("match: no metric is named")
         thresholds = dict(self.levels)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import ProbeInput
@@ -23,7 +24,7 @@ from sciprism.evaluation.item_scores import (
     score_rankings,
 )
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
+from sciprism.evaluation.task import EvaluationContext, Positive, ProtocolResult, protocols
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
 from sciprism.probes.features import split_folds
 from sciprism.probes.grid import SolverName
@@ -47,13 +48,9 @@ class FewShot:
     the grid of C (FoS, multi-label).
     """
 
-    size: int
-    iterations: int
+    size: Annotated[int, Field(ge=2)]
+    iterations: Positive
     per_label: bool = False
-
-    def __post_init__(self) -> None:
-        if self.size < 2 or self.iterations < 1:
-            raise InputError(f"few-shot of {self.size} papers, {self.iterations} times: too few")
 
 
 @protocols.register("probe")

@@ -30,7 +30,6 @@ from sciprism.text.sentences import split_sentences
 from sciprism.text.template import Item
 
 SentenceMatch = Literal["ts", "ot"]
-MATCHES = ("ts", "ot")
 EPS = 0.05  # strength of the entropic regularization, in units of distance: the value of the released models
 TEMPERATURE = 1.0
 COOLING = 0.9
@@ -48,8 +47,6 @@ class AspireSystem(System):
     """
 
     def __init__(self, encoder: Encoder, *, match: SentenceMatch = "ts") -> None:
-        if match not in MATCHES:
-            raise InputError(f"unknown match {match!r}; known: {', '.join(MATCHES)}")
         self.encoder = encoder
         self.match = match
         self.name = f"aspire-{match}-{display_name(encoder)}"
