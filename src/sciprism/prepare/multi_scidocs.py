@@ -25,7 +25,6 @@ from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.prepare.preparation import Count, CountTable, ExampleFolder, Positive, Preparation, Settings, Share
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
-from sciprism.prepare.scimult.maple import MAG_CLASSES
 from sciprism.prepare.sources.citation_corpus import (
     MULTI_SCIDOCS,
     CitationCorpus,
@@ -205,7 +204,7 @@ class QueryCounts:
     """The queries, or papers with a class, of a file.
 
     fields: a query counts for each of its fields, as in the paper's sizes. short: queries with fewer
-    negatives than requested; fewest: negatives of any query.
+    negatives than requested.
     """
 
     rows: list[int] = field(default_factory=list)
@@ -213,7 +212,6 @@ class QueryCounts:
     positives: int = 0
     negatives: int = 0
     short: int = 0
-    fewest: int = 0
 
     def add(self, row: int, fields: Iterable[str]) -> None:
         """Count a query."""
@@ -223,7 +221,7 @@ class QueryCounts:
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON values, fields in alphabetical order."""
         pairs = {"positives": self.positives, "negatives": self.negatives} if self.negatives else {}
-        short = {"short of negatives": self.short, "fewest negatives": self.fewest} if self.short else {}
+        short = {"short of negatives": self.short} if self.short else {}
         by_field = {"sum over fields": self.fields.total(), "fields": dict(sorted(self.fields.items()))}
         return {"unique": len(self.rows), **by_field, **pairs, **short}
 
@@ -283,7 +281,6 @@ class Benchmark:
             counts.positives += len(positives)
             counts.negatives += len(negatives)
             counts.short += len(negatives) < self.settings.negatives
-            counts.fewest = min(len(negatives), counts.fewest or len(negatives))
             yield row, positives, negatives
 
     def classes(self, part: Part, counts: QueryCounts) -> Iterator[tuple[int, str]]:
@@ -370,7 +367,7 @@ class Benchmark:
             self.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
             names, classes = set(), {part: [] for part in PARTS}
             self.counts |= {f"mag/{part}": QueryCounts() for part in PARTS}
-        numbers = self.class_numbers = _number_classes(names)
+        numbers = self.class_numbers = {name: number for number, name in enumerate(sorted(names))}
         for part in PARTS:
             rows = ((self.corpus.names[row], numbers[name]) for row, name in classes[part])
             table = StringIO()
@@ -447,14 +444,6 @@ FIELDS_FROM = (
 )
 
 
-def _number_classes(names: Collection[str]) -> dict[str, int]:
-    """Return field -> number: SciDocs' numbers if it has all fields, else in alphabetical order."""
-    folded = {name.casefold() for name in names}
-    as_scidocs = len(folded) == len(names) and folded <= {*MAG_CLASSES}
-    order = MAG_CLASSES if as_scidocs else sorted(names)
-    return {name: order.index(name.casefold() if as_scidocs else name) for name in sorted(names)}
-
-
 REPORT = "multi-scidocs.json"
 HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "train")
 
@@ -504,8 +493,7 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         tables=[CountTable(("field",), HEADS, rows)],
         notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],
         warnings=[
-            f"{name}: {counts.short:,} queries with fewer than {settings.negatives:,} negatives; "
-            f"the least is {counts.fewest:,}"
+            f"{name}: {counts.short:,} queries with fewer than {settings.negatives:,} negatives"
             for name, counts in made.counts.items()
             if counts.short
         ],
