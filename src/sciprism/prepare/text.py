@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from heapq import heappop, heappush
+from heapq import merge
 from math import floor
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -39,30 +38,26 @@ DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
 Mask = NDArray[np.bool_]  # documents of a source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextSource:
+class TextSource(Settings):
     """Files of one kind of text.
 
     name: also of its folder. weight: number of passes; a fraction is that share of the documents. kind: of
     document, "" to detect that of each file. columns: of rows, those with the text.
     """
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     paths: tuple[Path, ...]
-    weight: float = 1.0
+    weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
     kind: str = ""
     columns: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
-            raise InputError(f"source name {self.name!r}: letters, digits, dots, dashes and underscores only")
-        if not 0 < self.weight <= 1000:
-            raise InputError(f"{self.name}: weight {self.weight}; above 0 and up to 1,000 is allowed")
+    @model_validator(mode="after")
+    def _check(self) -> TextSource:
         if self.kind:
             document_readers[self.kind]
-        for path in self.paths:
-            if not path.exists():
-                raise InputError(f"{self.name}={path}: no such file or folder")
+        if missing := [path for path in self.paths if not path.exists()]:
+            raise ValueError(f"{self.name}={missing[0]}: no such file or folder")
+        return self
 
 
 @dataclass(slots=True)
@@ -186,20 +181,15 @@ def interleave_texts(mixture: Sequence[SourcePasses]) -> Iterator[tuple[str, str
 
     Each source keeps its order.
     """
-    totals, streams = [source.characters for source in mixture], [source.texts() for source in mixture]
-    done = [0] * len(mixture)
 
-    def upcoming(number: int) -> tuple[float, int, str] | None:
-        text = next(streams[number], None)
-        return None if text is None else ((done[number] + len(text) / 2) / totals[number], number, text)
+    def places(number: int) -> Iterator[tuple[float, int, str]]:
+        done, total = 0, mixture[number].characters
+        for text in mixture[number].texts():
+            yield (done + len(text) / 2) / total, number, text
+            done += len(text)
 
-    queue = sorted(filter(None, map(upcoming, range(len(mixture)))))
-    while queue:
-        _, number, text = heappop(queue)
+    for _, number, text in merge(*map(places, range(len(mixture)))):
         yield mixture[number].name, text
-        done[number] += len(text)
-        if following := upcoming(number):
-            heappush(queue, following)
 
 
 TRAIN, DEV, TOKENIZER = "train", "dev", "tokenizer"

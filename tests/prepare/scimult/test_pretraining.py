@@ -141,7 +141,7 @@ def test_triplets_by_sha_and_without_titles(context):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"query": {"doc_id": "1"}, "pos": 3}', "line 1, pos: expected a paper as an object, got 3"),
+        ('{"query": {"doc_id": "1"}, "pos": 3}', "line 1, pos: a paper without doc_id, corpus_id, paper_id, sha: 3"),
         ('{"query": {"title": "1"}}', "line 1, query: a paper without doc_id, corpus_id, paper_id, sha"),
         ("{", "line 1: not valid JSON"),
     ],

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number, parse_paper
+from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number
 from sciprism.datasets.layouts.published import TEXTS, SciDocsClasses
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
@@ -29,8 +29,9 @@ from sciprism.prepare.scimult.context import (
     build_label_row,
     build_paper_row,
 )
-from sciprism.prepare.sources.records import IDS, parse_ids
+from sciprism.prepare.sources.records import IDS, parse_ids, parse_record_paper
 from sciprism.seeding import random_fraction
+from sciprism.text.template import FIELDS
 from sciprism.training.examples import Example, item_key
 from sciprism.uses.label_names import BLOCK, LabelNames, normalize
 
@@ -38,10 +39,10 @@ MAPLE_FOLDERS = """
 Art Philosophy Geography Business Sociology History Political_Science Environmental_Science Economics
 Engineering Psychology Geology Mathematics Materials_Science Physics Biology Chemistry Medicine
 """
-FIELDS = {folder: folder.replace("_", " ").lower() for folder in MAPLE_FOLDERS.split()}
+FIELD_LABELS = {folder: folder.replace("_", " ").lower() for folder in MAPLE_FOLDERS.split()}
 """Folder -> label of the 18 fields that are not computer science."""
 
-MAG_CLASSES = tuple(sorted(("computer science", *FIELDS.values())))
+MAG_CLASSES = tuple(sorted(("computer science", *FIELD_LABELS.values())))
 
 UNLABELLED = "paper without a label of the vocabulary, dropped"
 DUPLICATE = "duplicate paper, the first is used"
@@ -300,10 +301,10 @@ def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
     """
     endings = ("", "_MAG", "_MeSH")
     paths, missing = context.find_some(
-        FIELDS, lambda field: find_maple_file(context, *(f"{field}{end}" for end in endings))
+        FIELD_LABELS, lambda field: find_maple_file(context, *(f"{field}{end}" for end in endings))
     )
     sampling = Sampling(seed=context.seed)
-    labels = [Label(id=field, name=name) for field, name in FIELDS.items()]
+    labels = [Label(id=field, name=name) for field, name in FIELD_LABELS.items()]
     papers = _sample_fields(context, paths, sampling)
     return _write_pairs(context, "coarse.jsonl", papers, labels, sampling, max_per_label=0, missing_inputs=missing)
 
@@ -425,20 +426,17 @@ def _parse_list(where: str, record: Mapping[str, Any]) -> ScoredList:
     query, candidates = record.get("query"), record.get("candidates")
     if not isinstance(query, str) or not isinstance(candidates, list):
         raise InputError(f"{where}: expected `query` (text) and `candidates` (list)")
-    parsed = (_parse_source_paper(candidate, f"{where}, candidates") for candidate in candidates)
-    papers = [Paper(id=paper.id, title=paper.title, abstract=paper.abstract) for paper in parsed]
+    papers = [_parse_source_paper(candidate, f"{where}, candidates") for candidate in candidates]
     scores = [parse_number(candidate.get("score"), f"{where}: the score") for candidate in candidates]
     return ScoredList(clean_text(query), papers, scores)
 
 
 def _parse_source_paper(record: Any, where: str) -> Paper:
     """Return the paper of a SciRepEval record; older files have `sha` as id. Raises InputError."""
-    if not isinstance(record, Mapping):
-        raise InputError(f"{where}: expected a paper as an object, got {record!r:.60}")
-    name = next((as_id(record[key]) for key in IDS if record.get(key) not in (None, "")), "")
-    if not name:
-        raise InputError(f"{where}: a paper without {', '.join(IDS)}")
-    return parse_paper(record, name)
+    paper = parse_record_paper(record, FIELDS)
+    if not paper.id:
+        raise InputError(f"{where}: a paper without {', '.join(IDS)}: {record!r:.60}")
+    return paper
 
 
 def _read_training_records(

@@ -32,12 +32,12 @@ from sciprism.prepare.samplers.examples import (
 )
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
 from sciprism.prepare.sources.records import (
-    FIELDS,
     Record,
     format_words,
     parse_record_paper,
     require_field,
 )
+from sciprism.text.template import FIELDS
 from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import Example
 

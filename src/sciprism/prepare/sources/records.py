@@ -64,6 +64,3 @@ def parse_ids(record: Record, key: str, where: str) -> list[str]:
     if not isinstance(value, list):
         raise InputError(f"{where}: {key} is {value!r:.60}, not a list of ids")
     return list(map(as_id, value))
-
-
-FIELDS = ("title", "abstract")  # default of `input_fields`, the fields that are read of a paper
