@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, overload
@@ -13,7 +13,7 @@ import sciprism.evaluation.report.model as model
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import holm, mean_samples
-from sciprism.evaluation.report.text_tables import NAMED, published_columns, show, terminal
+from sciprism.evaluation.report.text_tables import first_names, published_columns, show, terminal
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Published, Suite
 
@@ -113,7 +113,7 @@ def _incomplete(rows: Sequence[model.ReportRow]) -> Iterator[str]:
         if row.lacking:
             lacking[row.suite, row.lacking].append(row.name)
     for (suite, tasks), names in lacking.items():
-        yield f"incomplete in {suite}: {', '.join(names)}: without {_first_names(tasks)}"
+        yield f"incomplete in {suite}: {', '.join(names)}: without {first_names(tasks)}"
 
 
 def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
@@ -126,9 +126,9 @@ def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
             elif result.status != "done":
                 reasons[f"{result.status}: {result.reason}"].append(result.task)
         for reason, tasks in reasons.items():
-            yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
+            yield f"{system.name}, {first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
     for reason, names in absent.items():
-        yield f"{_first_names(names)}: not here: {reason}"
+        yield f"{first_names(names)}: not here: {reason}"
 
 
 def _not_comparable(systems: Sequence[model.SystemResults], results: LineCells) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _not_comparable(systems: Sequence[model.SystemResults], results: LineCells) 
             if result.remark:
                 remarks[system.name, result.remark].append(line.task[1])
     for (name, remark), tasks in remarks.items():
-        yield f"not compared: {name}, {_first_names(dict.fromkeys(tasks))}: {remark}"
+        yield f"not compared: {name}, {first_names(dict.fromkeys(tasks))}: {remark}"
 
 
 def _seeds(systems: Sequence[model.SystemResults]) -> Iterator[str]:
@@ -170,13 +170,7 @@ def _dropped(systems: Sequence[model.SystemResults]) -> Iterator[str]:
         file = "; all ids: SYSTEM/SUITE/dropped/TASK.csv" if count > 3 and listed[task] else ""
         lines[f"{count:,} x {reason} ({first}{more}){file}", of].append(task)
     for (line, of), tasks in lines.items():
-        yield f"{_first_names(tasks)}{of}: {line}"
-
-
-def _first_names(names: Iterable[str]) -> str:
-    first = list(names)
-    more = f" and {len(first) - NAMED} more" if len(first) > NAMED else ""
-    return ", ".join(first[:NAMED]) + more
+        yield f"{first_names(tasks)}{of}: {line}"
 
 
 def build_report(

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
-from sciprism.evaluation.report.text_tables import TextTable, cell_text, latex_table, score_text
+from sciprism.evaluation.report.text_tables import TextTable, cell_text, first_names, latex_table, score_text
 from sciprism.files import join_cells, write_atomically
 
 NAME_WIDTH = 26  # characters of a system's name on one line
@@ -151,10 +151,6 @@ def _mark_style(theme: Theme, place: int) -> dict[str, Any]:
     return {"marker": marker, "markersize": 5.5, "linestyle": "", "markeredgecolor": colour, "markerfacecolor": hollow}
 
 
-NAMED = 8
-"""Systems that a note names."""
-
-
 Price = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -242,7 +238,7 @@ def _notes(report: Report, costs: Sequence[EncodingCost]) -> Iterator[str]:
         ([name for name in report.systems if name not in names] if names else [], "not in the table of costs"),
     ):
         if missing:
-            yield f"{', '.join(missing[:NAMED])}{f' and {len(missing) - NAMED} more' * (len(missing) > NAMED)}: {what}"
+            yield f"{first_names(missing)}: {what}"
 
 
 def _write_figure(figure: PaperFigure, folder: Path) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from textwrap import fill
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 44
 GAP = 2
-NAMED = 8  # tasks that a note names; the tables show all
+NAMED = 8  # tasks or systems that a note names; the tables show all
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,13 @@ def _measure(table: TextTable) -> list[int]:
         GAP + min(max(map(len, names)), LONGEST_NAME),
         *(GAP + max(pair) for pair in zip(words, cells, strict=True)),
     ]
+
+
+def first_names(names: Iterable[str]) -> str:
+    """Return the first `NAMED` names, and how many more there are."""
+    first = list(names)
+    more = f" and {len(first) - NAMED} more" if len(first) > NAMED else ""
+    return ", ".join(first[:NAMED]) + more
 
 
 def split_table(table: TextTable, width: int) -> Iterator[TextTable]:
