@@ -1,4 +1,4 @@
-"""Decide the papers' claims from the stored results, and write docs/evidence.md and results/<paper>/claims.md.
+"""Decide the papers' claims from the stored results, and write docs/evidence.md and results/claims.md.
 
 For each paper with a folder of results (results/scimult), every claim that its results can decide gets a
 record in results/<paper>/claims.json; records of other benchmarks are not changed.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evidence.claims import claims, settings
 from evidence.method_choice import format_choice
-from evidence.page import format_page, format_record
+from evidence.page import format_page, format_records
 from evidence.records import decide_claim, read_record, remove_record, write_record
 from measurement import build_parser
 from sciprism.reproduce.papers import reproductions
@@ -39,10 +39,8 @@ def main() -> None:
             print(f"{claim.id}: {record.verdict}", file=sys.stderr)
     choice = format_choice(args.results, args.output.parent / "pictures" / "methods.svg")
     args.output.write_text(format_page(claims, records, choice=choice), encoding="utf-8")
-    for paper, setting in settings.items():
-        made = [claim for claim in claims.values() if claim.paper == paper]
-        page = format_record(made, records, setting, reproductions[paper])
-        (args.results / paper / "claims.md").write_text(page, encoding="utf-8")
+    page = format_records([*claims.values()], records, settings, reproductions)
+    (args.results / "claims.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

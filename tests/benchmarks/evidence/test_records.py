@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all
-from evidence.page import format_record
+from evidence.page import format_records
 from evidence.records import decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
@@ -149,7 +149,9 @@ def test_a_figure_beyond_the_highest_score_does_not_count(folder):
     asked = claim(*require_all(contrast("a", "base", figure=0.7)))  # base has 0.4
     found = decide_claim(asked, PAPER, SUITE, folder)
     assert found.findings[0].no_room and found.verdict == "held"
-    assert "| search (quick, 1) | (+70.00) |" in format_record([asked], {"X1": found}, "Ours is small.", PAPER)
+    assert "| search (quick, 1) | (+70.00) |" in format_records(
+        [asked], {"X1": found}, {"small": "Ours is small."}, {"small": PAPER}
+    )
     found = decide_claim(claim(*require_all(contrast("a", "base", figure=0.5))), PAPER, SUITE, folder)
     assert not found.findings[0].no_room and found.verdict == "smaller than the paper's"
 
@@ -175,7 +177,9 @@ def test_a_training_that_is_no_test_carries_no_verdict(folder):
         found = decide_claim(asked, PAPER, SUITE, folder)
         assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
         assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
-    assert f"Not tested: b: {found.arms[1].untested}." in format_record([asked], {"X1": found}, "Ours is small.", PAPER)
+    assert f"Not tested: b: {found.arms[1].untested}." in format_records(
+        [asked], {"X1": found}, {"small": "Ours is small."}, {"small": PAPER}
+    )
     one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
     assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
     (folder / "runs.json").unlink()
