@@ -37,7 +37,7 @@ def test_a_new_model_is_roberta_over_its_vocabulary(vocabulary, tmp_path):
 
 @pytest.mark.parametrize(
     ("shape", "message"),
-    [({"heads": 5}, "5 heads do not divide"), ({"depth": 3}, "depth"), ({"positions": 20}, "max length 64")],
+    [({"heads": 5}, "5 heads do not divide"), ({"positions": 20}, "max length 64")],
 )
 def test_what_does_not_fit_is_refused(shape, message, vocabulary):
     with pytest.raises(InputError, match=message):

@@ -61,8 +61,8 @@ def evaluate(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-            "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B.",
+            help="Models: folder of a model or a run, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
+            "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B. TITLE=NAME names one in tables.",
             show_default=False,
         ),
     ] = None,

@@ -152,7 +152,7 @@ class Program(TyperGroup):
     def format_commands(self, _ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings, each with its first sentence."""
         for heading, parts in SECTIONS.items():
-            names = [part.info.name if isinstance(part, typer.Typer) else part.__name__ for part in parts]
+            names = [str(part.info.name) if isinstance(part, typer.Typer) else part.__name__ for part in parts]
             with formatter.section(heading):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
 

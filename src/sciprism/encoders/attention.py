@@ -319,7 +319,9 @@ class GroupCrossAttention:
     def __call__(self, text: tuple[Tensor, Tensor], query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Map queries (R, b, K, H, D), with the tokens' own keys and values, to (R, b, K, H D)."""
         width = query.shape[-1]
-        text_key, text_value = (self._by_text(t).to(query.dtype) for t in text)
+        rows = (t[self._tokens] if self._index is None else gather_rows(t, self._index) for t in text)
+        # (b, H, L, D): without a copy where all texts have one length
+        text_key, text_value = (t.view(self._texts, -1, *t.shape[1:]).transpose(1, 2).to(query.dtype) for t in rows)
         text_scores = torch.einsum("rbkhd,bhld->bhrkl", query, text_key)
         if self._mask is not None:
             text_scores = text_scores.masked_fill(self._mask, -math.inf)
@@ -330,8 +332,3 @@ class GroupCrossAttention:
         mixed = torch.einsum("bhrkl,bhld->rbkhd", weights[..., :length], text_value)
         mixed = mixed + torch.einsum("bhrkj,rbjhd->rbkhd", weights[..., length:], value)
         return mixed.flatten(-2)
-
-    def _by_text(self, x: Tensor) -> Tensor:
-        """Return (T, H, D) as (b, H, L, D); without a copy where all texts have one length."""
-        rows = x[self._tokens] if self._index is None else gather_rows(x, self._index)
-        return rows.view(self._texts, -1, *x.shape[1:]).transpose(1, 2)

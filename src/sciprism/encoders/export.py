@@ -21,7 +21,7 @@ from sciprism.encoders.checkpoints.sentence_transformers import format_config, w
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
+from sciprism.encoders.provenance import describe_untrained, find_title, training_facts, untrained_stage
 from sciprism.encoders.settings import PRECISIONS
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -57,7 +57,7 @@ def export(
         raise InputError(f"{folder} is not empty; name a new folder")
     formats = encoder.formats if format is None else (format,)
     routes = list(dict.fromkeys(encoder.route(served, role) for served in formats for role in ROLES))
-    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    shown = find_title(encoder)
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
     if stage := untrained_stage({"provenance": encoder.provenance}):
         about |= training_facts(stage, 0)

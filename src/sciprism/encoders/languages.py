@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sciprism.encoders.provenance import find_title
 from sciprism.errors import ShownWarning
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def warn_of_other_languages(encoder: Encoder, others: Counter[str], total: int, 
     stated = _read_card(getattr(encoder, "folder", None))
     if any(not code.startswith("en") for code in stated):
         return
-    name = Path(encoder.name).name
+    name = find_title(encoder)
     knows = f"{name} knows English alone" if stated else f"the card of {name} states no other language"
     named = ", ".join(f"{language} {count:,}" for language, count in others.most_common())
     message = (

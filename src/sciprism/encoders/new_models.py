@@ -57,7 +57,10 @@ def create_encoder(
     vocabulary = open_tokenizer(tokenizer)
     vocabulary.no_truncation()
     vocabulary.no_padding()
-    config = build_config(architecture, vocabulary)
+    padding = find_special_id(vocabulary, "pad_token") or 0
+    first = padding + 1 if vocabulary.token_to_id(ROBERTA_CLS) is not None else 0
+    size = 1 + max(vocabulary.get_vocab(with_added_tokens=True).values())
+    config = TransformerConfig(vocabulary=size, padding_id=padding, first_position=first, **architecture)
     chosen = build_method(method, options or {})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -79,17 +82,6 @@ def create_encoder(
         **{key: value for key, value in settings.items() if value is not None},
     )
     return Encoder.from_parts(model, vocabulary, encoder_settings, name="new", device=device)
-
-
-def build_config(architecture: Mapping[str, Any], tokenizer: Tokenizer) -> TransformerConfig:
-    """Add the fields that a vocabulary decides: its size, its padding id, the first position."""
-    padding = find_special_id(tokenizer, "pad_token") or 0
-    first = padding + 1 if tokenizer.token_to_id(ROBERTA_CLS) is not None else 0
-    size = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values())
-    try:
-        return TransformerConfig(vocabulary=size, padding_id=padding, first_position=first, **architecture)
-    except TypeError as error:
-        raise InputError(f"architecture: {error}") from error
 
 
 def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:

@@ -1,8 +1,9 @@
-"""What a model says of its training: whether a stage kept the model that it began with."""
+"""What a model says of its training: its name, and whether a stage kept the model that it began with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 KEPT_START = "kept_start"
@@ -13,6 +14,15 @@ UNNAMED = "unnamed"
 def training_facts(stage: str, step: int) -> dict[str, Any]:
     """Return the stage and step of a model, as provenance; of step 0 with a mark."""
     return {"stage": stage, "step": step} | ({} if step else {KEPT_START: True})
+
+
+def find_title(model: Any) -> str:
+    """Return a model's name for tables and cards: that of its recipe, else its folder's without the path, else its own.
+
+    model: an encoder, or any other thing with a name.
+    """
+    given = getattr(model, "provenance", {}).get("name")
+    return str(given or (Path(model.name).name if Path(model.name).is_dir() else model.name))
 
 
 def untrained_stage(facts: Mapping[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
+from timeit import timeit
 from typing import Any
 
 import torch
@@ -45,8 +46,11 @@ def measure_speed(encoder: Encoder) -> dict[str, Any]:
                 encoder.precision = precision
                 encoder.prepare()
                 encoder.encode(SAMPLE[:1], show_progress_bar=False)  # packs the weights
-                spent = _time(lambda: encoder.encode(SAMPLE, show_progress_bar=False))
-                times.append((spent, _time(_build_product(encoder.device, precision))))
+                spent = timeit(partial(encoder.encode, SAMPLE, show_progress_bar=False), number=1)
+                layer = PackedLinear(torch.ones(SIDE, SIDE, device=encoder.device), None, "none", PRECISIONS[precision])
+                left = torch.ones(SIDE, SIDE, dtype=PRECISIONS[precision], device=encoder.device)
+                multiply = partial(lambda layer, left: float(layer(left)[0, 0]), layer, left)
+                times.append((spent, timeit(multiply, number=PRODUCTS)))
     finally:
         encoder.precision = before
         encoder.prepare()
@@ -88,16 +92,3 @@ def _describe_path(precision: str, device: torch.device, features: set[str]) -> 
     plain = "MKL" if precision == "float32" and mkl_is_faster() else "torch"
     best = [name for name in FEATURES[precision] if name in features][:1]
     return ", ".join(["oneDNN, weights packed" if packed else plain, *best])
-
-
-def _build_product(device: torch.device, precision: str) -> Callable[[], object]:
-    """Return a function that multiplies two large matrices some times, as the encoder's layers do."""
-    layer = PackedLinear(torch.ones(SIDE, SIDE, device=device), None, "none", PRECISIONS[precision])
-    left = torch.ones(SIDE, SIDE, dtype=PRECISIONS[precision], device=device)
-    return lambda: float(sum(layer(left)[0, 0] for _ in range(PRODUCTS)))
-
-
-def _time(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start

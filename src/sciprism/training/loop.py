@@ -359,7 +359,7 @@ class TrainingLoop:
                 if mean > self.state.best:
                     with open_draft(self.folder.best) as draft:
                         facts = training_facts(self.stage.name, self.step) | {"dev": mean, "untouched": untouched}
-                        self.save(draft, **facts, seed=self.seed)
+                        self.save(draft, name=self.plan.name, **facts, seed=self.seed)
                         checksum = hash_file(draft / CHECKSUMS_NAME)
                         self.state = replace(
                             self.state, best=mean, best_step=self.step, worse=0, best_checksum=checksum

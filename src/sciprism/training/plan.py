@@ -90,12 +90,13 @@ def open_source(spec: SourceSpec, stage: Stage, processes: Processes, opened: It
 class StagePlan:
     """A stage that is to be trained.
 
-    seed: of all that is random in it. sources: opened. batches: the examples of every batch. steps: of the
-    optimizer. folder: of the stage, in that of the run. models: stage -> folder of its model, of the stages
-    before. find_model: loads any other model by name.
+    name: of its model in tables. seed: of all that is random in it. sources: opened. batches: the examples of every
+    batch. steps: of the optimizer. folder: of the stage, in that of the run. models: stage -> folder of its model, of
+    the stages before. find_model: loads any other model by name.
     """
 
     stage: Stage
+    name: str
     seed: int
     sources: Sequence[StageSource]
     batches: BatchPlan
@@ -230,7 +231,7 @@ def plan_training(
     run_folder = RunFolder(folder, recipe.model_dump(mode="json"), _facts(recipe, inspection.sources, processes))
     changed = processes.on_first(run_folder.compare) or []
     stages = [
-        _plan_stage(stage, recipe.seed, inspection.of_stage(stage), run_folder, before, inspection.load_model)
+        _plan_stage(stage, recipe, inspection.of_stage(stage), run_folder, before, inspection.load_model)
         for stage, before in left
     ]
     return Plan(recipe, run_folder, changed, processes, stages, encoders, model)
@@ -238,18 +239,19 @@ def plan_training(
 
 def _plan_stage(
     stage: Stage,
-    seed: int,
+    recipe: Recipe,
     sources: Sequence[StageSource],
     folder: RunFolder,
     models: Mapping[str, Path],
     find_model: ModelLoader,
 ) -> StagePlan:
     """Return the plan of a stage whose sources are open. models: of the stages before."""
-    seed, sizes = derive_seed(seed, stage.name), tuple(map(len, sources))
+    seed, sizes = derive_seed(recipe.seed, stage.name), tuple(map(len, sources))
     repeats = tuple(source.spec.repeat for source in sources)
     batches = mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
     steps = stage.steps or math.ceil(batches.epoch * (stage.epochs or 1) / stage.gradient_accumulation)
-    return StagePlan(stage, seed, sources, batches, steps, folder.stage(stage.name), models, find_model)
+    name = recipe.name if stage is recipe.stages[-1] else f"{recipe.name}-{stage.name}"
+    return StagePlan(stage, name, seed, sources, batches, steps, folder.stage(stage.name), models, find_model)
 
 
 def _facts(recipe: Recipe, sources: Mapping[tuple[str, str], StageSource], processes: Processes) -> dict[str, Any]:

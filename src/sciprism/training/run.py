@@ -88,7 +88,7 @@ def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str,
             shutil.copytree(folder.best, draft, dirs_exist_ok=True)
         else:
             loop.encoder.prepare()
-            loop.save(draft, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+            loop.save(draft, name=loop.plan.name, stage=stage.name, step=loop.step, seed=recipe.seed)
         if start_weights or stage.whitening:
             encoder = Encoder.load(draft, device=str(loop.encoder.device))
             interpolate(encoder, start_weights, stage.interpolation)
@@ -112,14 +112,12 @@ def _describe_choice(loop: TrainingLoop, provenance: Mapping[str, Any]) -> str:
         f"{name} {learner.format_score(scores[name])}" for learner, name, _ in loop.dev.examples if name in scores
     )
     choice = "the best by dev examples" if len(rows) > 1 else "the last one"
-    unchanged = ": no step improved it" if best == 0 else ""
-    line = f"; the model is that of step {best:,}, {choice}{unchanged} (dev: {dev}"
+    line = f"; the model is that of step {best:,}, {choice}{': no step improved it' * (best == 0)} (dev: {dev}"
     if provenance.get("dev") not in (None, loop.state.best):
         line += f"; after interpolation or whitening {provenance['dev']:.4f}"
     if provenance.get("untouched") is not None:
         line += f"; untouched model {provenance['untouched']:.4f}"
-    unpaid = describe_unpaid(provenance)
-    return f"{line}); {unpaid}" if unpaid else f"{line})"
+    return f"{line}); {unpaid}" if (unpaid := describe_unpaid(provenance)) else f"{line})"
 
 
 WINDOW = 20  # losses of a source in the running mean

@@ -1,5 +1,7 @@
 """What a name on a command line loads: ensembles, and what their names may not be."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.loading import SystemOptions, load_system
+from sciprism.evaluation.systems.loading import SystemOptions, load_system, load_systems
 
 TEXTS = EncodingInput(items=["dark matter", "light", ""], format="classification")
 
@@ -42,6 +44,23 @@ def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
     one, other, _ = np.split(system.encode(TEXTS), [32, 64], axis=1)
     assert np.abs(one - other).max() < 1e-5
     assert np.abs(one - Encoder.load(tiny_model, pooling="cls").encode(TEXTS.items)).max() < 1e-5
+
+
+def test_a_trained_model_is_named_by_its_recipe_and_by_who_names_it(tiny_model, tmp_path):
+    encoder, run = Encoder.load(tiny_model, pooling="cls"), tmp_path / "run"
+    encoder.save(run / "last" / "model", name="my-experts", stage="last", step=3)
+    encoder.save(tmp_path / "copy")
+    (run / "recipe.json").write_text(json.dumps({"stages": [{"name": "first"}, {"name": "last"}]}))
+
+    def names(*models, **options):
+        return [load_systems(model, SystemOptions(**options), tmp_path)[0][0].name for model in models]
+
+    assert names(run, run / "last" / "model", tmp_path / "copy") == ["my-experts", "my-experts", "copy"]
+    assert names(f"mine={run}", "other=bm25") == ["mine", "other"]
+    assert load_systems(f"mine={run}", SystemOptions(dimensions=(8,)), tmp_path)[1][0].name == "mine, first 8"
+    (run / "recipe.json").write_text(json.dumps({"stages": [{"name": "last"}, {"name": "next"}]}))
+    with pytest.raises(InputError, match=r"run: its last stage, next, has no model yet; run `sciprism train` again"):
+        Encoder.load(run)
 
 
 @pytest.mark.parametrize(

@@ -113,21 +113,19 @@ def find_model_files(name: str) -> ModelFiles:
     with adapters all are found; a missing one is an InputError.
     """
     path = existing_path(name)
-    if path is not None and path.is_dir():
-        return ModelFiles(str(path), path.resolve().name, path)
     in_repository = name.count("/") == 2 and not _looks_like_path(name)
-    if name.endswith(CHECKPOINT) and (path is not None or in_repository):
+    if name.endswith(CHECKPOINT) and (path.is_file() if path else in_repository):
         if path is None:
             from huggingface_hub import hf_hub_download
 
             fetch = partial(hf_hub_download, *name.rsplit("/", 1))
             path = _download(f"{name} is not a file", fetch, [{}], Path.exists)
         return ModelFiles(name, name, path)
-    if name in RELEASED_MODELS:
+    if name in RELEASED_MODELS and path is None:
         adapters = _find_adapters(name)
         return ModelFiles(name, name, locate(RELEASED_MODELS[name].family.base)[1], adapters)
     full_name, folder = locate(name)
-    return ModelFiles(full_name, name, folder)
+    return ModelFiles(full_name, folder.resolve().name if path else name, folder)
 
 
 def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
@@ -155,11 +153,13 @@ def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
 def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     """Return the full name and the folder of a model as published; downloads what is not found locally.
 
-    name: a folder, a packaged model's short name, or a hub id such as `allenai/specter`. weights: False where
-    config and tokenizer are enough; of adapters those of their base. InputError says where it searched.
+    name: a folder of a model or of a run, a packaged model's short name, or a hub id such as `allenai/specter`.
+    weights: False where config and tokenizer are enough; of adapters those of their base. InputError says where it
+    searched.
     """
     path = existing_path(name)
     if path is not None and path.is_dir():
+        path = _find_trained(path)
         return str(path), path
     if path is not None:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
@@ -177,6 +177,18 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
         )
     base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name
     return name, model_from_hub(base, weights=weights)
+
+
+def _find_trained(folder: Path) -> Path:
+    """Return the folder of the last stage's model where a folder is that of a run, else the folder."""
+    if not (folder / "recipe.json").exists() or (folder / "config.json").exists():
+        return folder
+    stage: str = read_json(folder / "recipe.json")["stages"][-1]["name"]
+    if not (folder / stage / "model").exists():
+        raise InputError(
+            f"{folder}: its last stage, {stage}, has no model yet; run `sciprism train` again to finish it"
+        )
+    return folder / stage / "model"
 
 
 def _packaged_folder(name: str) -> Path | None:

@@ -23,6 +23,7 @@ from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.datasets.inputs import RerankInput
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.protocols import EncoderProtocol
+from sciprism.encoders.provenance import find_title
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.index import exact
@@ -371,13 +372,13 @@ def _shared_mask(excluded: Excluded, count: int) -> tuple[NDArray[np.bool_] | No
 
 
 class NestedSystem(DenseSystem):
-    """Score by the first numbers of an encoder's vectors, whose whole ones the cache has. InputError for too many."""
+    """Score by the first numbers of a system's vectors, whose whole ones the cache has. InputError for too many."""
 
-    def __init__(self, encoder: EncoderProtocol, width: int, cache: Path | None = None) -> None:
-        super().__init__(encoder, cache)
-        self.width, self.name = width, f"{self.name}, first {width}"
-        if not 0 < width < (dim := int(encoder.describe()["dim"])):
-            raise InputError(f"{width} dimensions: vectors of {display_name(encoder)} have {dim} numbers")
+    def __init__(self, system: DenseSystem, width: int, cache: Path | None = None) -> None:
+        super().__init__(system.encoder, cache)
+        self.width, self.name = width, f"{system.name}, first {width}"
+        if not 0 < width < (dim := int(system.encoder.describe()["dim"])):
+            raise InputError(f"{width} dimensions: vectors of {system.name} have {dim} numbers")
 
     @property
     def fingerprint(self) -> str:
@@ -397,7 +398,7 @@ class NestedSystem(DenseSystem):
 
 
 def display_name(encoder: EncoderProtocol) -> str:
-    """Return a model's name for tables: without its folder's path, with the options of loading."""
-    name = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    """Return a model's name for tables, with the options of loading."""
+    name = find_title(encoder)
     options = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in getattr(encoder, "options", {}).items())
     return f"{name} ({options})" if options else name

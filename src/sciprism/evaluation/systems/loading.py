@@ -338,14 +338,14 @@ def load_systems(
 ) -> list[tuple[System, dict[str, Any]]]:
     """Return one or several systems, each model once, with what results record of them.
 
-    An encoder becomes a system. cache: folder of vectors.
+    An encoder becomes a system; "mine=runs/one" is the model of a folder, named mine in tables. cache: of vectors.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
-    loaded = (load_system(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
+    loaded = (_load_named(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
     opened = (model if isinstance(model, System) else DenseSystem(model, cache) for model in loaded)
     once = {system.fingerprint: system for system in opened}
     dense = [system for system in once.values() if type(system) is DenseSystem]
-    nested = [NestedSystem(system.encoder, width, cache) for system in dense for width in options.dimensions]
+    nested = [NestedSystem(system, width, cache) for system in dense for width in options.dimensions]
     once |= {system.fingerprint: system for system in nested}
     for system in once.values():
         if isinstance(system, DenseSystem):
@@ -357,6 +357,16 @@ def load_systems(
             facts["distance"] = system.distance
         described.append((system, dict(system.describe()) | facts))
     return described
+
+
+def _load_named(name: str, options: SystemOptions, cache: Path) -> System:
+    """Return the system of NAME or TITLE=NAME."""
+    title, equals, rest = name.partition("=")
+    if not (title and equals) or Path(name).exists():
+        return load_system(name, options, cache)
+    system = load_system(rest, options, cache)
+    system.name = title
+    return system
 
 
 def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:

@@ -70,8 +70,9 @@ class Family:
                 continue
             is_norm, style = "norm" in ours.rpartition(".")[2], config.style
             has_bias = style.norm_bias and not style.rms if is_norm else style.bias and ours.startswith("blocks.")
+            parts = [(prefix + part).partition(" # ") for part in theirs.split(" + ")]
             for kind in ("weight", "bias") if has_bias else ("weight",):
-                names[f"{ours}.{kind}"] = " + ".join(_add_kind(prefix + part, kind) for part in theirs.split(" + "))
+                names[f"{ours}.{kind}"] = " + ".join(f"{name}.{kind}{mark}{share}" for name, mark, share in parts)
         return names
 
     def count_weights(self, config: TransformerConfig) -> int:
@@ -104,11 +105,6 @@ def read_theta(settings: Settings, kind: str = "", default: float = 10_000.0) ->
     if form != "default":
         raise InputError(f"rotary positions of the kind {form!r} are not supported; evaluate runs such a model")
     return float(rotary.get("rope_theta", default))
-
-
-def _add_kind(name: str, kind: str) -> str:
-    module, part, share = name.partition(" # ")
-    return f"{module}.{kind}{part}{share}"
 
 
 def join_weights(tensors: dict[str, Tensor], names: Mapping[str, str]) -> None:
