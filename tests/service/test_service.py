@@ -28,7 +28,7 @@ from sciprism.service import limits
 from sciprism.service.limits import CLIENT, BoundedRoute
 from sciprism.service.responses import Refusal, UnknownNameError, error_response
 from sciprism.service.settings import ServeSettings
-from sciprism.service.state import ServedCollections, ServiceState
+from sciprism.service.state import ServedCollections, ServiceState, build_library
 from sciprism.service.workspace import Background, Workspace
 from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
@@ -450,3 +450,27 @@ def test_products_of_ever_new_numbers_of_rows_take_no_more_memory():
         [sys.executable, "-c", GROWTH], env=environment, capture_output=True, text=True, timeout=120, check=True
     )
     assert float(answer.stdout) < 50_000  # bytes for each number of rows; without a bound they are half a million
+
+
+def test_files_are_embedded_again_only_where_they_changed(tmp_path):
+    ris = "TY  - JOUR\nID  - {}\nTI  - {}\nAU  - Keller, Ada\nPY  - {}\nJO  - Tides\nVL  - 4\nSP  - {}\nER  - \n\n"
+    sea, land = ris.format("a", "Waves of the sea", 1999, 12), ris.format("b", "Dunes of the land", 2001, 40)
+    one, two = tmp_path / "mine.ris", tmp_path / "yours.ris"
+    one.write_text(sea + land)
+    two.write_text(sea + sea.replace("ID  - a", "ID  - c") + "TY  - JOUR\nER  - \n")
+    files = (one, two)
+    folder, counts = build_library(files, tmp_path / "cache")
+    assert folder.name == "mine" and [*counts.values()] == [3, 1, 1, 1]
+    merged, counts = build_library(files, tmp_path / "cache", merge=True)
+    assert merged != folder and [*counts.values()] == [2, 2, 0, 1] and (merged / "index" / "lexical").is_dir()
+    before = (merged / "manifest.json").read_bytes()
+    build_library(files, tmp_path / "cache", merge=True)
+    assert (merged / "manifest.json").read_bytes() == before
+    one.write_text(land)
+    two.write_text(land)
+    assert [*build_library(files, tmp_path / "cache", merge=True)[1].values()] == [1, 1, 0, 0], "the sea is gone"
+    two.write_text("TY  - JOUR\nER  - \n")
+    with pytest.raises(InputError, match="no paper of the input can be used: 1 skipped"):
+        build_library([two], tmp_path / "cache")
+    with pytest.raises(InputError, match=r"gone\.ris"):
+        build_library([tmp_path / "gone.ris"], tmp_path / "cache")

@@ -1,45 +1,60 @@
-"""`sciprism serve`: collections and models over HTTP, and a page to search them."""
+"""`sciprism serve`: collections, files and models over HTTP, and a page to use them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sciprism.cli.output import echo
+from sciprism.cli.output import ProgressDisplay, echo, join_counts
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.service.settings import ServeSettings
 
 
 def serve(
-    collections: Annotated[
-        list[Path] | None, typer.Argument(help="Folders made by `sciprism embed`.", show_default=False)
+    papers: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders made by `sciprism embed`, or files of papers.", show_default=False),
     ] = None,
     model: Annotated[str, "A model for embeddings besides those of the collections."] = "",
-    demo: Annotated[bool, "Serve the example collection."] = False,
+    demo: Annotated[bool, "Serve the example papers."] = False,
+    dedupe: Annotated[bool, "Merge the records of one paper in files, as `sciprism dedupe` does."] = False,
     *,
     settings: ServeSettings,
 ) -> None:
-    """Serve collections and models over HTTP: a page for people, and addresses for programs.
+    """Serve collections, files and models over HTTP: a page for people, and addresses for programs.
 
-    Collections are read-only; one that was embedded again is served from then on. Programs find embeddings as OpenAI's
-    and text-embeddings-inference's at /v1/embeddings and /embed, all addresses at /docs.
+    Files are embedded into the cache, again only what changed, and have a workspace there. Collections are read-only;
+    one that was embedded again is served from then on. Programs find embeddings as OpenAI's and
+    text-embeddings-inference's at /v1/embeddings and /embed, all addresses at /docs.
 
     Example: sciprism serve --demo
+    Example: sciprism serve refs.ris more.nbib --dedupe
     Example: sciprism serve papers/ theses/ --host 0.0.0.0 --token-file tokens.txt --workspace uploads
     """
-    if not (collections or model or demo):
-        raise InputError("name a collection, or --model for embeddings alone, or --demo for the example collection")
+    from sciprism.store.manifest import is_collection
+
+    if not (papers or model or demo or settings.workspace):
+        raise InputError("name files of papers or a collection; or --workspace, --model or --demo")
     try:
         from sciprism.service.app import serve as run
-        from sciprism.service.state import ServedCollections, ServiceState, build_demo
+        from sciprism.service.state import ServedCollections, ServiceState, build_library, find_demo
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("sciprism"):
             raise
         raise MissingExtraError("serve", "the service") from error
     from sciprism.files import cache_folder
 
-    folders = [*(collections or []), *([build_demo(cache_folder() / "demo")] if demo else [])]
+    folders = [Path(name) for name in papers or () if is_collection(Path(name))]
+    files: list[str | Path] = [name for name in papers or () if not is_collection(Path(name))]
+    example: list[str | Path] = [find_demo()] if demo else []
+    for group in filter(None, (files, example)):
+        with ProgressDisplay("reading", "papers") as display:
+            folder, counts = build_library(group, cache_folder() / "desk", merge=dedupe, progress=display)
+        echo(f"sciprism: {folder.name}: {join_counts(counts)}", error=True)
+        folders.append(folder)
+        settings = replace(settings, workspace=settings.workspace or folder.parent / "workspace")
     state = ServiceState(settings, ServedCollections(folders), model)
     run(state, lambda address: echo(f"sciprism: serving at {address} (Ctrl-C stops)", error=True))

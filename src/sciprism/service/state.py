@@ -6,10 +6,11 @@ Collections are read-only, and opened again when they changed.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache
@@ -20,7 +21,10 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers import read_papers
+from sciprism.index import lexical
+from sciprism.papers import Paper, ReadReport
+from sciprism.papers.abstracts import AbstractCompletion
+from sciprism.progress import Progress, show_each, show_nothing
 from sciprism.registry import most_similar
 from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.limits import CLIENT, Gatekeeper, Turns
@@ -30,8 +34,10 @@ from sciprism.service.responses import UnknownNameError
 from sciprism.service.settings import ServeSettings
 from sciprism.service.workspace import COLLECTION, ID, REPORT, UPLOAD, Background, Workspace, WorkspaceItem
 from sciprism.store import StoredCollection
+from sciprism.store.embed_files import EmbedInput, embed_files
 from sciprism.store.manifest import MANIFEST_NAME
 from sciprism.uses.collection import load_encoder
+from sciprism.uses.deduplication import dedupe
 from sciprism.uses.search import QUERY_BATCH, Ranking
 
 log = logging.getLogger("sciprism.service")
@@ -135,22 +141,55 @@ def _open_upload(item: WorkspaceItem) -> ServedCollection:
     return ServedCollection(item.id, item.folder / COLLECTION, item.name)
 
 
-def build_demo(folder: Path) -> Path:
-    """Return the collection of the example papers, below a folder; it is made where it is not there yet."""
-    from sciprism.index import lexical
-    from sciprism.store import embed
-
+def find_demo() -> Path:
+    """Return the file of the example papers. Raises InputError where this installation has none."""
     package = Path(__file__).parents[1]
-    places = (package / "examples" / DEMO_PAPERS, package.parents[1] / "examples" / "landmarks" / DEMO_PAPERS)
-    papers = next((place for place in places if place.is_file()), None)
-    if papers is None:
-        raise InputError("this installation has no example papers; name a collection")
-    target = folder / "landmarks"
-    report = embed(read_papers(papers), Encoder(), target, replace=True)
+    for place in (package / "examples", package.parents[1] / "examples" / "landmarks"):
+        if (place / DEMO_PAPERS).is_file():
+            return place / DEMO_PAPERS
+    raise InputError("this installation has no example papers; name a collection, or files of papers")
+
+
+def build_library(
+    files: Sequence[str | Path], folder: Path, *, merge: bool = False, progress: Progress = show_nothing
+) -> tuple[Path, dict[str, int]]:
+    """Embed files of papers below a folder, again only what changed, and index their words.
+
+    merge: records of one paper become one. Returns the collection, and counts of what the files hold.
+    """
+    source = EmbedInput(paths=tuple(map(str, files)), skip_bad=True)
+    read, known = ReadReport(), 0
+    records = sum(1 for _ in show_each(source.read(read), progress, "reading", "papers"))
+
+    def find_distinct(papers: list[Paper]) -> list[Paper]:
+        nonlocal known
+        distinct = [paper for paper, _ in dedupe(papers, progress=progress).papers()]
+        known = len(distinct)
+        return distinct if merge else papers
+
+    key = hashlib.sha256("\n".join(str(Path(path).resolve()) for path in files).encode()).hexdigest()[:12]
+    target = folder / f"{key}{'-merged' * merge}" / (Path(files[0]).stem or "library")
+    report = embed_files(
+        source,
+        Encoder(),
+        target,
+        AbstractCompletion(),
+        replace=True,
+        prune=not read.skipped_count,
+        deduplicate=find_distinct,
+        progress=progress,
+    )
+    if reason := report.explain_nothing():
+        raise InputError(reason)
     stored = StoredCollection.open(target)
-    if report.encoded or not (target / "index" / "lexical").is_dir():
+    if report.stored.encoded or report.stored.deleted or not (target / "index" / "lexical").is_dir():
         lexical.build(stored)
-    return target
+    return target, {
+        "papers": len(stored),
+        "records are merged": records - len(stored),
+        "records are repeated (--dedupe merges them)": len(stored) - known,
+        "records are unusable (`sciprism inspect` names them)": read.skipped_count,
+    }
 
 
 class ServiceState:

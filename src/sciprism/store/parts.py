@@ -194,7 +194,7 @@ def _find_parts(folder: Path) -> list[Path]:
         return found
     raise InputError(
         f"{folder} neither is a part nor holds one; `sciprism embed FILES --part 1/8 -o {folder}/1` makes one, and "
-        "`sciprism embed FILES -o LIBRARY` joins files of papers"
+        "`sciprism dedupe FILES -o ONE.ris` merges files of records"
     )
 
 
