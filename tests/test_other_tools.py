@@ -60,7 +60,8 @@ import duckdb
 columns = duckdb.sql("SELECT * FROM 'atlas/data/dataset.parquet'").columns
 assert {"projection_x", "projection_y", "__neighbors"} < {*columns} and open("atlas/index.html").read()
 """,
-    "ASReview": """
+    "ASReview": (ROOT / "examples" / "asreview" / "grouped_project.py").read_text(encoding="utf-8")
+    + """
 from asreview.webapp._tasks import run_model
 merged = asreview.Project.load("merged.asreview", "imported")
 assert [group for group, _ in merged.db.input.get_groups()] == list(range(288))
