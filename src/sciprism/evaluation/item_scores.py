@@ -170,11 +170,6 @@ def _b3(columns: Doubles, weights: Doubles) -> Doubles:
     return safe_divide(2 * precision * recall, precision + recall)
 
 
-def _b3_difference(columns: Doubles, weights: Doubles) -> Doubles:
-    one, other = np.split(columns, 2, axis=1)
-    return _b3(one, weights) - _b3(other, weights)
-
-
 def _f1(columns: Doubles, weights: Doubles, average: Literal["macro", "present", "micro"]) -> Doubles:
     tp, fp, fn = np.split(weights @ columns, len(OUTCOMES), axis=1)
     return f1_of_counts(tp, fp, fn, average)
@@ -238,7 +233,9 @@ aggregates.update(
         "f1_micro": Aggregate(partial(_f1, average="micro"), OUTCOMES, per_class=True),
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),
-        "b3_difference": Aggregate(_b3_difference, OF_TWO, bounds=SIGNED),
+        "b3_difference": Aggregate(
+            lambda columns, weights: _b3(columns[:, :2], weights) - _b3(columns[:, 2:], weights), OF_TWO, bounds=SIGNED
+        ),
         "pearson": Aggregate(_pearson, NUMBERS, bounds=SIGNED),
         "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=SIGNED),
         "r2": Aggregate(_r2, NUMBERS, bounds=(-math.inf, math.inf)),

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import LabelInput
@@ -65,7 +64,8 @@ class LabelProtocol:
             if self.names_first:
                 matched = _match_names(data, names, part)
                 scores = system.pool_scores(papers, labels, matched, self.distance)
-                rankings = list(map(_move_to_front, matched, scores, rankings))
+                named = [rows[np.argsort(-own, kind="stable")] for rows, own in zip(matched, scores, strict=True)]
+                rankings = [np.r_[own, rest[~np.isin(rest, own)]] for own, rest in zip(named, rankings, strict=True)]
             for row, (i, ranking) in enumerate(zip(part, rankings, strict=True), start):
                 hits = np.isin(ranking, data.gold[i])
                 recalls[row] = [hits[:cut].sum() / len(data.gold[i]) for cut in cuts]
@@ -93,12 +93,6 @@ def _match_names(data: LabelInput, names: LabelNames, papers: Sequence[int]) -> 
         return [data.matched[i] for i in papers]
     items = [data.papers[i] for i in papers]
     return names.match([f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items])
-
-
-def _move_to_front(first: Rows, scores: NDArray[np.floating[Any]], rest: Rows) -> Rows:
-    """Rank the labels of `first`, by score, before the others of a ranking."""
-    ordered = first[np.argsort(-scores, kind="stable")]
-    return np.concatenate([ordered, rest[~np.isin(rest, ordered)]])
 
 
 METRICS = ("f1_macro", "f1_micro", "accuracy")

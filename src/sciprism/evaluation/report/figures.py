@@ -313,7 +313,9 @@ def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure
     measured = {each.system: (each.label or each.system, price) for each in costs if (price := getattr(each, measure))}
     if not measured:
         return f"no {unit}, so it is not drawn; --costs FILE names it"
-    row = _main_average(report, suite)
+    averages = [row for row in report.rows if row.suite == suite and row.kind == "average"]
+    named = {row.name.casefold(): row for row in averages}  # the suite's own average, else the one over all tasks
+    row = named.get("average") or named.get("all") or (averages[-1] if averages else None)
     if row is None:
         return f"no average over its tasks, so {unit} has nothing to stand against"
     points = [
@@ -345,13 +347,6 @@ def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure
     return PaperFigure(
         _file_name(suite, kind), table, tuple(records), lambda theme: draw_tradeoff(theme, points, front, names)
     )
-
-
-def _main_average(report: Report, suite: str) -> ReportRow | None:
-    """Return the average that the suite declares as its own, else the one over all tasks, else the last."""
-    averages = [row for row in report.rows if row.suite == suite and row.kind == "average"]
-    named = {row.name.casefold(): row for row in averages}
-    return named.get("average") or named.get("all") or (averages[-1] if averages else None)
 
 
 def _file_name(suite: str, kind: str) -> str:

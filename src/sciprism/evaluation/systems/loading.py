@@ -341,7 +341,7 @@ def load_systems(
     An encoder becomes a system; "mine=runs/one" is the model of a folder, named mine in tables. cache: of vectors.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
-    loaded = (_load_named(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
+    loaded = (load_system(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
     opened = (model if isinstance(model, System) else DenseSystem(model, cache) for model in loaded)
     once = {system.fingerprint: system for system in opened}
     dense = [system for system in once.values() if type(system) is DenseSystem]
@@ -359,23 +359,19 @@ def load_systems(
     return described
 
 
-def _load_named(name: str, options: SystemOptions, cache: Path) -> System:
-    """Return the system of NAME or TITLE=NAME."""
-    title, equals, rest = name.partition("=")
-    if not (title and equals) or Path(name).exists():
-        return load_system(name, options, cache)
-    system = load_system(rest, options, cache)
-    system.name = title
-    return system
-
-
 def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:
     """Return the system of a name: bm25, random, kanakia, a model, a model in another library, or an ensemble.
 
     `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that sciprism
     lacks; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by optimal transport;
-    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders. cache: folder of vectors.
+    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders; `TITLE=NAME` has a title for
+    tables. cache: folder of vectors.
     """
+    title, equals, rest = name.partition("=")
+    if title and equals and not Path(name).exists():
+        system = load_system(rest, options, cache)
+        system.name = title
+        return system
     if name in (BM25System.name, StatedRanks.name):
         return BM25System() if name == BM25System.name else StatedRanks()
     kind, _, rest = name.partition(":")
