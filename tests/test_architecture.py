@@ -54,7 +54,7 @@ FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 6_898,
     "papers": 5_366,
-    "evaluation": 5_105,
+    "evaluation": 5_097,
     "prepare": 4_533,
     "encoders": 5_744,
     "cli": 3_692,
