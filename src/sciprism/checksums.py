@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -53,19 +53,12 @@ def hash_number(content: Any, seed: int = 0) -> int:
     return xxh3_64_intdigest(content, seed)
 
 
-class OpensBytes(Protocol):
-    """What is opened as a file: a path, or an object of a store."""
-
-    def open(self, mode: Literal["rb"], /) -> BinaryIO:
-        """Open the bytes."""
-
-
-def hash_file(path: OpensBytes) -> str:
+def hash_file(path: Path) -> str:
     """Return one checksum of a whole file."""
     return hash_bytes("".join(hash_blocks(path)).encode())
 
 
-def hash_blocks(path: OpensBytes) -> list[str]:
+def hash_blocks(path: Path) -> list[str]:
     """Return the checksum of each block of a file."""
     with path.open("rb") as file:
         return [hash_bytes(block) for block in iter(lambda: file.read(BLOCK), b"")]

@@ -41,7 +41,7 @@ class DropReport:
 
     def __str__(self) -> str:
         """Return the counts as "no text 3, duplicate id 1"; "" if nothing was dropped."""
-        return ", ".join(f"{reason} {self.count(reason):,}" for reason, names in self.ids.items() if names)
+        return ", ".join(f"{reason} {self.count(reason):,}" for reason in self.ids)
 
     def describe(self, most: int) -> list[str]:
         """Return of each reason how many there are, and so many of the first ids: "2 retracted papers (W1, W2)"."""
@@ -53,11 +53,7 @@ class DropReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return reason -> count and the first ids."""
-        return {
-            reason: {"count": self.count(reason), "first": names[:MAX_IDS]}
-            for reason, names in self.ids.items()
-            if names
-        }
+        return {reason: {"count": self.count(reason), "first": ids[:MAX_IDS]} for reason, ids in self.ids.items()}
 
 
 def count_noun(number: int, noun: str) -> str:

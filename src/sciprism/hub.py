@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 from sciprism.errors import InputError
-
-SECONDS = 5.0
 
 
 def client_errors() -> tuple[type[Exception], ...]:
@@ -20,10 +20,18 @@ def client_errors() -> tuple[type[Exception], ...]:
     return (EntryNotFoundError, HfHubHTTPError, HFValidationError, OSError, library.HTTPError)
 
 
-def check_reachable() -> None:
-    """Raise InputError with the reason where the hub does not answer within seconds; it is tried once."""
+@contextmanager
+def ask_hub() -> Iterator[None]:
+    """Raise InputError with the reason where the hub does not answer within seconds, or refuses what is asked inside.
+
+    Whether it answers is tried once.
+    """
     if reason := _find_fault():
         raise InputError(reason)
+    try:
+        yield
+    except client_errors() as error:
+        raise InputError(first_line(error)) from error
 
 
 def first_line(error: Exception) -> str:
@@ -36,7 +44,7 @@ def _find_fault() -> str:
     from huggingface_hub import constants, get_session
 
     try:
-        get_session().head(constants.ENDPOINT, timeout=SECONDS)
+        get_session().head(constants.ENDPOINT, timeout=5.0)
     except client_errors() as error:
         return first_line(error)
     return ""

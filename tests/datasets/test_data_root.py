@@ -17,7 +17,6 @@ from build_servers import serve_hub
 from sciprism import hub
 from sciprism.datasets.data_root import DataRoot, select_files
 from sciprism.datasets.rows import CHUNK, as_id
-from sciprism.drop_report import DropReport
 from sciprism.encoders.checkpoints.names import locate
 from sciprism.errors import InputError
 
@@ -89,7 +88,7 @@ def test_memory_stays_flat_whatever_the_file(tmp_path):
         assert peak < 6 << 20, f"{name}, 8 MB of text: {peak:,} bytes held"
 
 
-def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
+def test_ids_become_texts(tmp_path):
     rows = [
         {"doc_id": 1, "score": 1, "query": {"corpus_id": 7.0}},
         {"doc_id": "2", "score": 2, "papers": [3, 4]},
@@ -97,13 +96,11 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
     ]
     (tmp_path / "g/d/c").mkdir(parents=True)
     (tmp_path / "g/d/c/test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    dropped = DropReport()
-    assert list(DataRoot(tmp_path).rows("g/d", "c", split="test", dropped=dropped)) == [
+    assert list(DataRoot(tmp_path).rows("g/d", "c", split="test")) == [
         {"doc_id": "1", "score": 1, "query": {"corpus_id": "7"}},
         {"doc_id": "2", "score": 2, "papers": ["3", "4"]},
         {"doc_id": "3", "candidates": [{"doc_id": "5"}]},
     ]
-    assert dropped.to_json() == {"doc_id of another type than the first, read as text": {"count": 1, "first": ["2"]}}
     assert [as_id(value) for value in (None, 1.5, True, "x")] == ["", "1.5", "True", "x"]
 
 
@@ -131,8 +128,8 @@ def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
         InputError, match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'"
     ):
         list(DataRoot(tmp_path).rows("group/name", "fos", split="test"))
-    with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then pass --data"):
-        DataRoot().file("group/name", "qrels/test.tsv", revision="abc")
+    with pytest.raises(InputError, match=r"--include 'qrels/test.tsv', then pass --data"):
+        DataRoot().file("group/name", "qrels/test.tsv")
     with pytest.raises(InputError, match=r"are not in .*; ask the authors"):
         DataRoot(tmp_path).local("scidocs", "ask the authors")
 
@@ -168,9 +165,9 @@ from sciprism.datasets.data_root import DataRoot
 
 data_root = DataRoot()
 
-def ids(*where, **more):
+def ids(*where):
     try:
-        print([row["doc_id"] for row in data_root.rows(*where, split="test", **more)])
+        print([row["doc_id"] for row in data_root.rows(*where, split="test")])
     except InputError as error:
         print(error)
 
@@ -181,7 +178,6 @@ print(*data_root.provenance())
 """
 REFUSED = """
 ids("group/parquet", "none")
-ids("group/parquet", "c", revision="abc")
 ids("group/other", "c")
 """
 
@@ -226,9 +222,8 @@ def test_scripts_are_never_fetched_and_the_hubs_own_copy_serves(served):
 
 
 def test_the_hubs_refusals_are_said_in_one_line_each(served):
-    none, revision, other = served[0][8:]
+    none, other = served[0][8:]
     assert "has no files for config 'none', split 'test'" in none
-    assert "has no revision abc" in revision and "--revision abc" in revision
     assert other.startswith("group/other, config 'c', split 'test': not in a local folder, not in the hub's cache")
 
 

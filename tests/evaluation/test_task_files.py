@@ -208,7 +208,7 @@ SHARED = """
 format = "proximity"
 protocol = "rerank"
 metric = "map"
-data = { layout = "scidocs-pools", part = "val" }
+data = { layout = "scidocs-pools", folder = "a" }
 
 [[task]]
 like = "rank"
@@ -220,7 +220,7 @@ like = "rank"
 name = "two"
 metric = ["ndcg", "map"]
 group = "pairs"
-data = { relation = "cocite", part = "test" }
+data = { relation = "cocite", folder = "b" }
 
 [[average]]
 name = "all"
@@ -241,8 +241,8 @@ row = [{ name = "us", values = [81.6, nan], spread = [0.1, nan] }]
 def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path):
     suite = toml(SHARED)
     one, two = suite.tasks
-    assert one.data == SciDocsPools(relation="cite", part="val") and one.protocol == RerankProtocol(metrics=("map",))
-    assert two.data == SciDocsPools(relation="cocite", part="test") and two.protocol.metrics == ("ndcg", "map")
+    assert one.data == SciDocsPools(relation="cite", folder="a") and one.protocol == RerankProtocol(metrics=("map",))
+    assert two.data == SciDocsPools(relation="cocite", folder="b") and two.protocol.metrics == ("ndcg", "map")
     assert [average.tasks for average in suite.averages] == [("one", "two"), ("two",)]
     assert suite.published[0].scores == {"all": 81.6} and suite.published[0].not_printed == ("one",)
     (tmp_path / "other.toml").write_text('[[task]]\nlike = "mine/two"\nname = "three"\nmetric = "map"\n')

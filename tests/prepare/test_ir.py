@@ -161,7 +161,7 @@ def test_a_set_is_split_by_paragraph_and_read_as_beir(tmp_path):
     assert not {row[1] for row in dev} & {row[1] for row in test}
     for query, document, grade in dev + test:
         assert texts[query].strip("?").split()[-1] == texts[document].strip(".").split()[-1] and grade == "1"
-    corpus = BeirSet(name=out.name, without_itself=False).read(DataRoot(out.parent))
+    corpus = BeirSet(name=out.name).read(DataRoot(out.parent))
     assert len(corpus.queries) == 14 and len(corpus.documents) == 30 and not corpus.dropped.to_json()
     report = json.loads((out / "ir.json").read_text())
     assert report["judgements"] == {"dev": 6, "test": 14} and report["papers"][0]["skipped"] == 1

@@ -128,7 +128,7 @@ def _describe_data(one: PublishedData, tasks: Mapping[str, list[str]], *, here: 
         yield one.note
 
 
-FACTS = ("name", "what", "owner", "home", "licence", "suites", "needs", "converter", "note", "by_hand", "absent")
+FACTS = ("name", "what", "owner", "home", "licence", "suites", "needs", "converter", "note", "by_hand")
 
 
 def _to_json(one: PublishedData, state: str | None, tasks: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.rows import DataFile, IdConverter
-from sciprism.drop_report import DropReport
+from sciprism.datasets.rows import DataFile, convert_ids
 from sciprism.errors import AbsentDataError, InputError
 from sciprism.files import sha256
-from sciprism.hub import check_reachable, client_errors, first_line
+from sciprism.hub import ask_hub
 from sciprism.papers.rows import JsonLayout, read_named_rows
 
 MANIFEST = Path(__file__).with_name("published.toml")
@@ -42,10 +41,10 @@ class PublishedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedData:
-    """A data set of the manifest: its owner, licence, files and converter; or why it cannot be fetched.
+    """A data set of the manifest: its owner, licence, files and converter.
 
     suites: that read it. needs: data sets that its tasks read too. members: patterns of an archive's files. hub: its
-    name is one on the hub. by_hand: how a person gets it; absent: why nobody does.
+    name is one on the hub. by_hand: how a person gets it, where it cannot be fetched.
     """
 
     name: str
@@ -61,7 +60,6 @@ class PublishedData:
     hub: bool = False
     note: str = ""
     by_hand: str = ""
-    absent: str = ""
 
     @property
     def size(self) -> int | None:
@@ -72,9 +70,7 @@ class PublishedData:
     @property
     def obtain(self) -> str:
         """Return how the data are obtained, for messages."""
-        if self.by_hand or self.absent:
-            return self.by_hand or self.absent
-        return f"get them with: sciprism data fetch {self.name} -o FOLDER"
+        return self.by_hand or f"get them with: sciprism data fetch {self.name} -o FOLDER"
 
 
 def read_manifest() -> Mapping[str, PublishedData]:
@@ -165,40 +161,38 @@ class DataRoot:
                 return [base / name for name in selected]
         return []
 
-    def rows(
-        self, repo: str, config: str, *, split: str, revision: str = "", dropped: DropReport | None = None
-    ) -> Iterator[dict[str, Any]]:
+    def rows(self, repo: str, config: str, *, split: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of one split of a hub data set, every id as text.
 
-        dropped: counts ids whose type differs from the first one of their column. Raises AbsentDataError, with
-        the download command, where the split cannot be found.
+        Raises AbsentDataError, with the download command, where the split cannot be found.
         """
-        paths = self.find_local_split(repo, config, split=split) or find_cached_split(repo, config, split, revision)
+        paths = self.find_local_split(repo, config, split=split) or find_cached_split(repo, config, split)
         if not paths:
             try:
-                paths = fetch_split(repo, config, split, revision)
+                paths = fetch_split(repo, config, split)
             except InputError as error:
                 what = f"config {config!r}, split {split!r}"
                 include = "" if config in ("", "default", split) else f"{config}/*"
-                raise AbsentDataError(self._missing(repo, what, include, revision, error)) from error
-        ids = IdConverter(dropped)
+                raise AbsentDataError(self._missing(repo, what, include, error)) from error
         for path in paths:
-            for row in self.records(path):
-                yield ids.row(row)
+            yield from map(convert_ids, self.records(path))
 
-    def file(self, repo: str, path: str, *, revision: str = "", names: tuple[str, ...] = ()) -> Path:
+    def file(self, repo: str, path: str, *, names: tuple[str, ...] = ()) -> Path:
         """Return one file of a hub data set.
 
         names: its other names in a local folder, where it may also be gzipped.
         """
+        from huggingface_hub import try_to_load_from_cache
+
         if self.folder is not None:
             for place in (self.folder / repo, self.folder / repo.rpartition("/")[2]):
                 if local := find_file(place, path, *names):
                     return local
         try:
-            return fetch_file(repo, path, revision)
+            cached = try_to_load_from_cache(repo, path, repo_type="dataset")
+            return Path(cached) if isinstance(cached, str) else _download(repo, path)
         except InputError as error:
-            raise AbsentDataError(self._missing(repo, f"the file {path}", path, revision, error)) from error
+            raise AbsentDataError(self._missing(repo, f"the file {path}", path, error)) from error
 
     def records(self, path: Path) -> Iterator[dict[str, Any]]:
         """Yield the objects of a JSON-lines file or JSON list, or the rows of a CSV, TSV or Parquet file.
@@ -237,11 +231,10 @@ class DataRoot:
             if (name := self._name(path)) not in self._read and path.is_file():
                 self._read[name] = sha256(path)
 
-    def _missing(self, repo: str, what: str, include: str, revision: str, error: InputError) -> str:
+    def _missing(self, repo: str, what: str, include: str, error: InputError) -> str:
         folder = self.folder or Path("DATA")
         command = f"hf download {repo} --repo-type dataset --local-dir {folder / repo}"
         command += f" --include '{include}'" if include else ""
-        command += f" --revision {revision}" if revision else ""
         then = "" if self.folder else f", then pass --data {folder}"
         return (
             f"{repo}, {what}: not {f'in {self.folder}' if self.folder else 'in a local folder'}, not in the "
@@ -313,10 +306,9 @@ def _walk(layout: Any) -> list[tuple[str, Any]]:
     return settings
 
 
-PARQUET_REVISION = "refs/convert/parquet"
-"""Revision with the hub's Parquet copies of data sets that were uploaded in another format or as a script."""
+REVISIONS = (None, "refs/convert/parquet")
+"""Of a data set on the hub: its own files, and the hub's Parquet copy of one in another format or made by a script."""
 
-_PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.parquet")
 _ENDINGS = ("parquet", "jsonl", "jsonl.gz", "json", "json.gz", "csv", "csv.gz", "tsv", "tsv.gz")
 _SYNONYMS = {"dev": ("validation", "val"), "validation": ("dev", "val")}
 
@@ -325,43 +317,27 @@ def select_files(files: Sequence[str], config: str, split: str) -> list[str]:
     """Return the files of one split of one config, in order; an empty list where there are none.
 
     files: paths inside the data set, with "/". In order of preference:
-    `<config>/<split>-0000i-of-0000n.parquet`, `<config>/<split>/0000.parquet`, one file named after the
-    split, and SciRepEval's file names outside the hub (`test_qrel.jsonl`, `reviewer_metadata.jsonl`,
-    `meta.jsonl`). The files of an only config may be in `data/` or at the top. `dev` and `validation` are
-    synonyms. Raises InputError where parts of a split are missing.
+    `<config>/<split>-0000i-of-0000n.parquet`, `<config>/<split>/0000.parquet`, and one file named after the
+    split. The files of an only config may be in `data/` or at the top. `dev` and `validation` are synonyms.
+    Raises InputError where parts of a split are missing.
     """
-    here = set(files)
+    here = sorted(files)
     for name in (split, *_SYNONYMS.get(split, ())):
-        if selected := _select_named(here, config, name):
-            return selected
+        folders = [f"{config}/"] if config else []
+        folders += ["data/", ""] if config in ("", "default", name) else []
+        for start in (f"{folder}{name}" for folder in folders):
+            numbered = re.compile(rf"{re.escape(start)}-\d{{5}}-of-(\d{{5}})\.parquet")
+            if parts := list(filter(None, map(numbered.fullmatch, here))):
+                wanted = max(int(part[1]) for part in parts)
+                same = [part[0] for part in parts if int(part[1]) == wanted]
+                if len(same) != wanted:
+                    raise InputError(f"{len(same)} of {wanted} parts of {start} are here; download the others too")
+                return same
+            if pieces := [file for file in here if re.fullmatch(rf"{re.escape(start)}/\d{{4}}\.parquet", file)]:
+                return pieces
+            if named := next((file for ending in _ENDINGS if (file := f"{start}.{ending}") in here), ""):
+                return [named]
     return []
-
-
-def _select_named(here: set[str], config: str, split: str) -> list[str]:
-    folders = [f"{config}/"] if config else []
-    folders += ["data/", ""] if config in ("", "default", split) else []
-    for folder in folders:
-        start = re.escape(f"{folder}{split}")
-        if parts := [name for name in here if re.fullmatch(start + r"-\d{5}-of-\d{5}\.parquet", name)]:
-            return _check_parts(sorted(parts))
-        if parts := [name for name in here if re.fullmatch(start + r"/\d{4}\.parquet", name)]:
-            return sorted(parts)
-        stems = [f"{folder}{split}", f"{folder}{split}_qrel"]
-        stems += [f"{folder}reviewer_metadata"] if split == "metadata" else []
-        stems += [f"{folder}meta", f"{folder}metadata", config] if split == "evaluation" else []
-        for name in (f"{stem}.{ending}" for stem in stems for ending in _ENDINGS):
-            if name in here:
-                return [name]
-    return []
-
-
-def _check_parts(parts: list[str]) -> list[str]:
-    matches = [match for match in map(_PART.fullmatch, parts) if match]
-    wanted = max(int(match[3]) for match in matches)
-    same = [match[0] for match in matches if int(match[3]) == wanted]
-    if len(same) != wanted:
-        raise InputError(f"{len(same)} of {wanted} parts of {matches[0][1]} are here; download the others too")
-    return same
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
@@ -388,21 +364,15 @@ def list_files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
-def find_cached_folder(repo: str, revision: str) -> Path | None:
-    """Return the folder of a data set in the hub's cache, which may be incomplete, or None."""
+def find_cached_split(repo: str, config: str, split: str) -> list[Path]:
+    """Return the files of a split if all of them are in the hub's cache, else an empty list."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    try:
-        return Path(snapshot_download(repo, repo_type="dataset", revision=revision or None, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError):
-        return None
-
-
-def find_cached_split(repo: str, config: str, split: str, revision: str) -> list[Path]:
-    """Return the files of a split if all of them are in the hub's cache, else an empty list."""
-    for folder in filter(None, (find_cached_folder(repo, wanted) for wanted in _list_revisions(revision))):
-        with suppress(InputError):  # an earlier download was interrupted
+    for revision in REVISIONS:
+        # The folder may be incomplete: InputError where an earlier download was interrupted.
+        with suppress(LocalEntryNotFoundError, HFValidationError, InputError):
+            folder = Path(snapshot_download(repo, repo_type="dataset", revision=revision, local_files_only=True))
             names = select_files(list_files(folder), config, split)
             # Names such as 0003.parquet state no total; downloads go from last to first, so 0000 completes them.
             if names and (names[0].endswith("/0000.parquet") or not re.search(r"/\d{4}\.parquet$", names[0])):
@@ -410,48 +380,21 @@ def find_cached_split(repo: str, config: str, split: str, revision: str) -> list
     return []
 
 
-def _list_revisions(revision: str) -> tuple[str, ...]:
-    """Return where a data set may be: at the revision, without one at the newest, and in the hub's Parquet copy."""
-    return (revision,) if revision else ("", PARQUET_REVISION)
-
-
-def fetch_split(repo: str, config: str, split: str, revision: str) -> list[Path]:
+def fetch_split(repo: str, config: str, split: str) -> list[Path]:
     """Download the files of a split from the hub and return them. Raises InputError with the reason."""
-    for wanted in _list_revisions(revision):
-        files = _list_repo_files(repo, wanted)
-        if names := select_files(files, config, split):
-            return sorted(_download(repo, name, wanted) for name in reversed(names))
-        if any(name.endswith(".py") for name in files) and revision:
-            raise InputError(f"{repo} at {revision} is a loading script, which is not run; omit the revision")
-    raise InputError(f"{repo} has no files for config {config!r}, split {split!r}")
-
-
-def fetch_file(repo: str, path: str, revision: str) -> Path:
-    """Return one file of a data set, from the hub's cache or else from the hub. Raises InputError."""
-    folder = find_cached_folder(repo, revision)
-    return folder / path if folder and (folder / path).is_file() else _download(repo, path, revision)
-
-
-def _list_repo_files(repo: str, revision: str) -> list[str]:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RevisionNotFoundError
 
-    check_reachable()
-    try:
-        return HfApi().list_repo_files(repo, repo_type="dataset", revision=revision or None)
-    except RevisionNotFoundError:
-        if revision == PARQUET_REVISION:
-            return []
-        raise InputError(f"{repo} has no revision {revision}") from None
-    except client_errors() as error:
-        raise InputError(first_line(error)) from error
+    for revision in REVISIONS:
+        with ask_hub(), suppress(RevisionNotFoundError):  # the hub has made no copy
+            files = HfApi().list_repo_files(repo, repo_type="dataset", revision=revision)
+            if names := select_files(files, config, split):
+                return sorted(_download(repo, name, revision) for name in reversed(names))
+    raise InputError(f"{repo} has no files for config {config!r}, split {split!r}")
 
 
-def _download(repo: str, path: str, revision: str) -> Path:
+def _download(repo: str, path: str, revision: str | None = None) -> Path:
     from huggingface_hub import hf_hub_download
 
-    check_reachable()
-    try:
-        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision or None))
-    except client_errors() as error:
-        raise InputError(first_line(error)) from error
+    with ask_hub():
+        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))

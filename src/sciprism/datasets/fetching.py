@@ -10,8 +10,7 @@ import hashlib
 import json
 import shutil
 import tarfile
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO, Literal
 
 from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.datasets.converters import CONVERTERS
-from sciprism.datasets.data_root import PARQUET_REVISION, PublishedData, PublishedFile
+from sciprism.datasets.data_root import REVISIONS, PublishedData, PublishedFile
 from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
 from sciprism.files import (
     PARTIAL_SUFFIX,
@@ -33,7 +32,7 @@ from sciprism.files import (
     write_atomically,
     write_json,
 )
-from sciprism.hub import check_reachable, client_errors, first_line
+from sciprism.hub import ask_hub
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
@@ -41,10 +40,9 @@ from sciprism.progress import Progress, show_nothing
 
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
 CHUNK, MEGABYTE = 1 << 20, 1_000_000
-SPARE_BYTES = 1 << 24  # that an archive may unpack to, however small it is
 
-Status = Literal["fetched", "complete", "here", "would fetch", "by hand", "cannot be had", "failed"]
-MISSING: tuple[Status, ...] = ("by hand", "cannot be had", "failed")
+Status = Literal["fetched", "complete", "here", "would fetch", "by hand", "failed"]
+MISSING: tuple[Status, ...] = ("by hand", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +120,7 @@ def _find_state(data: PublishedData, folder: Path, record: _FetchRecord) -> Fetc
         return FetchOutcome(data=data, status="here" if changed else "complete", detail=detail, rows=stored["rows"])
     if path.is_dir() and any(path.iterdir()) and stored is None:
         return FetchOutcome(data=data, status="here", detail="not fetched by this command, and left as it is")
-    if data.by_hand or data.absent:
-        status: Status = "by hand" if data.by_hand else "cannot be had"
-        return FetchOutcome(data=data, status=status, detail=data.by_hand or data.absent)
-    return None
+    return FetchOutcome(data=data, status="by hand", detail=data.by_hand) if data.by_hand else None
 
 
 def _fetch(data: PublishedData, folder: Path, record: _FetchRecord, progress: Progress) -> FetchOutcome:
@@ -156,15 +151,12 @@ def _fetch_from_hub(data: PublishedData, folder: Path, record: _FetchRecord) -> 
     """Download a data set of the hub, whose client resumes and compares checksums itself; scripts are not fetched."""
     from huggingface_hub import snapshot_download
 
-    check_reachable()
     place = folder / DOWNLOADS / data.name
-    for revision in (None, PARQUET_REVISION):  # the hub's own copy of data that are published as a script
-        try:
+    for revision in REVISIONS:
+        with ask_hub():
             snapshot_download(
                 data.name, repo_type="dataset", revision=revision, local_dir=place, ignore_patterns=["*.py"]
             )
-        except client_errors() as error:
-            raise InputError(first_line(error)) from error
         files = [path.relative_to(place) for path in place.rglob("*") if path.is_file()]
         files = [path for path in files if not path.parts[0].startswith((".", "README"))]
         if files:
@@ -251,18 +243,12 @@ def _convert(data: PublishedData, place: Path, folder: Path) -> dict[str, int]:
     files: dict[str, bytes] = {}
     for file in data.files:
         path = place / file.name
-        is_archive, content = zipfile.is_zipfile(path), b""
-        if not is_archive:
-            with InputFile(path).binary() as stream:  # unpacked where it is gzipped
-                content = stream.read(CHUNK)
-                is_archive = content[257:262] == b"ustar"
-                content += b"" if is_archive else stream.read(limit("record"))
-        if is_archive:
+        if file.name.endswith(".tar.gz"):
             files |= read_archive(path, data.members)
-        elif len(content) > limit("record"):
+        elif path.stat().st_size > limit("record"):
             raise InputError(f"{path}: {describe_excess('record')}")
         else:
-            files[file.name] = content
+            files[file.name] = path.read_bytes()
     try:
         made = CONVERTERS[data.converter](files)
     except InputError:
@@ -313,34 +299,19 @@ def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
     """
     try:
         files = {}
-        for name, size, read in _list_members(path):
-            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-                raise InputError(f"{path}: the archive has a file outside of it, {name!r}; do not use it")
-            if any(fnmatchcase(name, pattern) for pattern in patterns):
-                if size > limit("record"):
-                    raise InputError(f"{path}, {name}: {describe_excess('record')}")
-                files[name] = read()
-    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError) as error:
+        with InputFile(path).binary() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            for entry in archive:
+                name, content = entry.name, archive.extractfile(entry) if entry.isfile() else None  # a link is no file
+                if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                    raise InputError(f"{path}: the archive has a file outside of it, {name!r}; do not use it")
+                if content is not None and any(fnmatchcase(name, pattern) for pattern in patterns):
+                    if entry.size > limit("record"):
+                        raise InputError(f"{path}, {name}: {describe_excess('record')}")
+                    files[name] = content.read()
+    except tarfile.TarError as error:
         raise InputError(f"{path}: the archive is damaged ({error}); delete it, and run the command again") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not files:
         raise InputError(f"{path}: no file of the archive matches {', '.join(patterns)}; its form has changed")
     return files
-
-
-def _list_members(path: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-    """Yield name, size and a function that reads it, of each file in an archive."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            unpacked = sum(member.file_size for member in members)
-            if unpacked > max(SPARE_BYTES, limit("ratio") * path.stat().st_size):
-                raise InputError(f"{path}: it unpacks to {describe_excess('ratio')}")
-            for member in members:
-                yield member.filename, member.file_size, lambda member=member: archive.read(member)  # type: ignore[misc]
-        return
-    with InputFile(path).binary() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-        for entry in archive:  # links and devices are no files
-            if entry.isfile() and (inner := archive.extractfile(entry)) is not None:
-                yield entry.name, entry.size, inner.read

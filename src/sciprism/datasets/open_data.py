@@ -26,6 +26,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError, ShownWarning
 from sciprism.files import cache_folder, write_atomically
 from sciprism.papers import identity
@@ -36,6 +37,7 @@ from sciprism.seeding import random_bits, random_fraction
 Part = Literal["train", "dev", "test"]
 Record = Mapping[str, Any]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
+MISSING_DATA = "data set missing from the split"
 UNNAMED = "?"  # the id of a paper whose record has none
 DOI = re.compile(r"10\.\d{4,9}/\S+")
 _PART_IN_NAME = re.compile(r"train|dev|test")
@@ -382,12 +384,15 @@ class SplitEntry:
     part: Part
 
 
-def read_entries(data_root: DataRoot, data: str) -> list[SplitEntry]:
+def read_entries(data_root: DataRoot, data: str, dropped: DropReport | None = None) -> list[SplitEntry]:
     """Return the papers of a data set in the order of its files, each with both parts.
 
-    A paper without an id is named by the data set and its number.
+    A paper without an id is named by the data set and its number. dropped: counts the data sets that were missing when
+    the split was built.
     """
     table = SplitTable.load(data_root)
+    if dropped is not None:
+        dropped.add_all(MISSING_DATA, table.missing)
     entries = []
     for number, (row, paper, own_part) in enumerate(OPEN_DATA_BY_NAME[data].read(data_root)):
         if paper.id == UNNAMED:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.rows import JsonLayout, parse_json
@@ -56,25 +55,14 @@ def as_id(value: Any) -> str:
     return str(value)
 
 
-class IdConverter:
-    """Convert the ids of rows to text; count ids whose type differs from the first one of their field."""
+def convert_ids(row: Row) -> Row:
+    """Return a row with every id field, also of nested objects, as text."""
+    return {key: _convert(key, value) for key, value in row.items()}
 
-    def __init__(self, dropped: DropReport | None = None) -> None:
-        self._dropped = dropped
-        self._first: dict[str, type] = {}
 
-    def row(self, row: Row) -> Row:
-        """Return the row with every id field, also of nested objects, as text."""
-        return {key: self._value(key, value) for key, value in row.items()}
-
-    def _value(self, key: str, value: Any) -> Any:
-        if isinstance(value, dict):
-            return self.row(value)
-        if isinstance(value, list):
-            return [self._value(key, item) for item in value]
-        if value is None or not _ID.fullmatch(key):
-            return value
-        kind = self._first.setdefault(key, type(value))
-        if type(value) is not kind and self._dropped is not None:
-            self._dropped.add(f"{key} of another type than the first, read as text", as_id(value))
-        return as_id(value)
+def _convert(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return convert_ids(value)
+    if isinstance(value, list):
+        return [_convert(key, item) for item in value]
+    return as_id(value) if value is not None and _ID.fullmatch(key) else value

@@ -255,12 +255,13 @@ class Suite:
 def to_declaration(value: Any) -> Any:
     """Return a declaration as JSON values, each dataclass with its name under the key "".
 
-    The metadata of a field say what a value was called before it was renamed: its results still count.
+    The metadata of a field say what a value was called before it was renamed, and FORMER of a class the defaults of
+    settings that it had: results of these still count.
     """
     if is_dataclass(value) and not isinstance(value, type):
         stated = ((item, getattr(value, item.name)) for item in fields(value) if item.compare)
         compared = {item.name: item.metadata.get(found, found) if item.metadata else found for item, found in stated}
-        return {"": type(value).__name__} | {name: to_declaration(item) for name, item in compared.items()}
+        return to_declaration({"": type(value).__name__, **getattr(value, "FORMER", {}), **compared})
     if isinstance(value, Mapping):
         return {str(key): to_declaration(item) for key, item in value.items()}
     if isinstance(value, frozenset | set):

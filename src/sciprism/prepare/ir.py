@@ -72,7 +72,7 @@ def read_annotated_paragraphs(path: Path, dropped: DropReport) -> Annotated:
 
 def _pairs(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
     """Yield (place, paragraph, question); a missing text is empty."""
-    for row in read_rows(path, dropped):
+    for row in read_rows(path):
         if row.has("paragraphs"):
             yield from _article(row, dropped)
             continue

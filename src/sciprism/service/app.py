@@ -104,11 +104,6 @@ operations = APIRouter(tags=["operations"], route_class=BoundedRoute)
 
 
 @operations.get("/health")
-async def health() -> dict[str, str]:
-    """Answer while the process is alive."""
-    return {"status": "alive"}
-
-
 @operations.get("/ready")
 async def ready() -> dict[str, str]:
     """Answer once the models are loaded."""

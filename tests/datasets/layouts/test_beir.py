@@ -31,47 +31,31 @@ def hidden(data, query):
 
 def test_a_folder(tmp_path):
     folder(tmp_path / "mine")
-    data = BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
+    data = BeirSet(name="mine").read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.queries == ["what is ozone", "x"] and data.query_role == "query"
     assert data.document_ids == ["d1", "7", "q1", "gone"]
     assert data.documents[:2] == [Paper(id="d1", title="Ozone", abstract="Ozone is."), Paper(id="7", abstract="Seven.")]
     assert [rows.tolist() for rows in data.judged] == [[0, 1, 3], [1]]
     assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]
-    assert hidden(data, "q1") == hidden(data, "7") == ["gone"], "what is not there cannot be found"
+    assert hidden(data, "q1") == ["gone", "q1"] and hidden(data, "7") == ["gone", "7"], "not there, or the query itself"
     found = {reason: entry["first"] for reason, entry in data.dropped.to_json().items()}
     assert found == {
-        "_id of another type than the first, read as text": ["7", "7"],
         "graded query without a record": ["lost"],
         "graded document without a record, counts as not found": ["gone"],
         "no text": ["q1", "gone"],
     }
 
 
-def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
-    folder(tmp_path / "mine", "q1\td1\t1\n7\td1\t1\n")
-    data = BeirSet(name="mine").read(DataRoot(tmp_path))
-    assert hidden(data, "q1") == ["q1"] and hidden(data, "7") == ["7"]
-    assert BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path)).excluded is None
-
-
-def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
-    folder(tmp_path / "mine", "q1\td1\t1\n")
-    text(tmp_path / "mine/qrels/train.tsv", "q1\td1\t2\n7\td1\t1\n")
-    data = BeirSet(name="mine", splits=("train", "test")).read(DataRoot(tmp_path))
-    assert data.query_ids == ["q1", "7"] and data.grades[0].tolist() == [2]
-    assert data.dropped.count("duplicate judgement with another grade, the first is used") == 1
-
-
 def test_what_is_missing_is_named(tmp_path):
-    folder(tmp_path / "mine")
-    with pytest.raises(InputError, match=r"qrels has no dev.tsv; it contains test.tsv"):
-        BeirSet(name="mine", splits=("dev",)).read(DataRoot(tmp_path))
+    folder(tmp_path / "mine", split="dev")
+    with pytest.raises(InputError, match=r"qrels has no test.tsv; it contains dev.tsv"):
+        BeirSet(name="mine").read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\n")
     with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
-        BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
+        BeirSet(name="mine").read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
     with pytest.raises(InputError, match=r"the grade '0\.5' is not a whole number"):
-        BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
+        BeirSet(name="mine").read(DataRoot(tmp_path))
 
 
 def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
@@ -81,16 +65,10 @@ def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
     hub(base / "nfcorpus/queries", "queries", [{"_id": str(row["_id"]), "text": row["text"]} for row in QUERIES])
     rows = [line.split("\t") for line in QRELS.splitlines()[1:]]
     judged = [{"query-id": q, "corpus-id": d, "score": int(grade)} for q, d, grade in rows]
-    hub(base / "nfcorpus-qrels/default", "validation", judged)
-    text(base / "nfcorpus-qrels/test.tsv", QRELS)
+    hub(base / "nfcorpus-qrels/default", "test", judged)
     folder(tmp_path / "zips/beir/nfcorpus")
-    folder(tmp_path / "zips/beir/nfcorpus", split="dev")
-    found = [
-        BeirSet(name="nfcorpus", splits=(split,)).read(DataRoot(tmp_path / place))
-        for place in ("hub", "zips")
-        for split in ("test", "dev")
-    ]
-    for data in found:
+    for place in ("hub", "zips"):
+        data = BeirSet(name="nfcorpus").read(DataRoot(tmp_path / place))
         assert data.document_ids == ["d1", "7", "q1", "gone"] and data.query_ids == ["q1", "7"]
         assert hidden(data, "q1") == ["gone", "q1"]
         assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]

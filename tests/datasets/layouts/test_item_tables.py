@@ -7,8 +7,8 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 
-def rows(path, dropped=None):
-    return list(read_rows(path, DropReport() if dropped is None else dropped))
+def rows(path):
+    return list(read_rows(path))
 
 
 @pytest.mark.parametrize("mark", [",", "\t", ";"])

@@ -94,8 +94,6 @@ def test_links_over_all_papers(tmp_path):
     assert cite.query_ids == ["a", "c"] and cite.document_ids == ["a", "b", "c"] and cite.query_role == "paper"
     assert [found.tolist() for found in cite.judged] == [[1, 2], [2]]
     assert cite.excluded is None and cite.dropped.count("duplicate judgement") == 1, "a query may find itself"
-    without = LinkedPapers(relation="cite", folder="links", without_itself=True).read(DataRoot(tmp_path))
-    assert [found.tolist() for found in without.excluded] == [[0], [2]]
     together = LinkedPapers(relation="co-cite", folder="links").read(DataRoot(tmp_path))
     assert together.query_ids == ["b"] and together.document_ids[-1] == "gone"
     assert together.excluded[0].tolist() == [3], "a link that leads nowhere is never found"

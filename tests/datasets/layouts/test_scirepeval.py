@@ -1,9 +1,8 @@
-"""SciRepEval's data as Parquet of the hub, and as the JSON and CSV files outside of it."""
+"""SciRepEval's data as Parquet of the hub."""
 
-import numpy as np
 import pytest
 
-from build_data import hub, lines, paper, text
+from build_data import hub, paper
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.published import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
 from sciprism.errors import InputError
@@ -12,8 +11,8 @@ from sciprism.papers.records import Paper
 TEXTS, LABELS = "allenai/scirepeval", "allenai/scirepeval_test"
 
 
-def build_hub_texts(config, **more):
-    return HubTexts(texts=config, labels=config, **more)
+def build_hub_texts(config):
+    return HubTexts(texts=config, labels=config)
 
 
 def labels(folder, config, **splits):
@@ -59,25 +58,24 @@ def test_a_label_file_without_texts_is_an_error(biomimicry):
         PaperLabels(hub=build_hub_texts("biomimicry")).read(DataRoot(biomimicry))
 
 
-def test_classes_and_numbers_outside_of_the_hub(tmp_path):
-    folder = tmp_path / "fos"
-    lines(folder / "meta.jsonl", [{"corpus_id": 1, "title": "T", "abstract": "A"}, {"corpus_id": 2, "title": "U"}])
-    text(folder / "train.csv", 'paper_id,label\n1,"[0, 1, 1]"\n')
-    text(folder / "test.csv", 'paper_id,label\n2,"[0, 0, 0]"\n')
+def test_several_classes_and_numbers(tmp_path):
+    hub(tmp_path / TEXTS / "fos", "evaluation", [paper("1"), paper("2")])
+    labels(
+        tmp_path,
+        "fos",
+        train=[{"paper_id": "1", "label": [0, 1, 1]}],
+        test=[{"paper_id": "2", "label": [0, 0, 0]}],
+    )
     data = PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
     assert data.ids == ["1", "2"] and data.targets == [("1", "2"), ()]
-    text(folder / "train.csv", "paper_id,label\n1,0.25\n")
-    text(folder / "test.csv", "paper_id,label\n2,3\n")
-    assert PaperLabels(hub=build_hub_texts("fos", id_field="corpus_id"), kind="number").read(
-        DataRoot(tmp_path)
-    ).targets == [0.25, 3.0]
+    labels(tmp_path, "fos", train=[{"paper_id": "1", "label": "0.25"}], test=[{"paper_id": "2", "label": "3"}])
+    numbers = PaperLabels(hub=build_hub_texts("fos"), kind="number")
+    assert numbers.read(DataRoot(tmp_path)).targets == [0.25, 3.0]
     with pytest.raises(InputError, match="not a vector of 0 and 1"):
         PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
-    text(folder / "train.csv", "paper_id,label\n1,high\n")
+    labels(tmp_path, "fos", train=[{"paper_id": "1", "label": "high"}])
     with pytest.raises(InputError, match="paper 1, label: 'high' is not a number"):
-        PaperLabels(hub=build_hub_texts("fos"), kind="number").read(DataRoot(tmp_path))
-    with pytest.raises(InputError, match="record without sha"):
-        PaperLabels(hub=build_hub_texts("fos", id_field="sha")).read(DataRoot(tmp_path))
+        numbers.read(DataRoot(tmp_path))
 
 
 def candidate(name, **more):
@@ -172,16 +170,3 @@ def test_reviewers(tmp_path):
     assert data.ratings.tolist() == [3, 2]
     assert data.dropped.count("submission or reviewer's paper without a record, dropped") == 2
     assert data.dropped.count("rated pair without submission or reviewer, dropped") == 2
-
-
-def test_reviewers_graded_from_0_to_3_outside_of_the_hub(tmp_path):
-    folder = tmp_path / "prm"
-    lines(folder / "meta.jsonl", [paper("s"), paper("1")])
-    for name in ("test_hard_qrel", "test_soft_qrel"):
-        lines(
-            folder / f"{name}.jsonl",
-            [{"query_id": "s", "cand_id": 1, "score": 1}, {"query_id": "s", "cand_id": 2, "score": 3}],
-        )
-    lines(folder / "reviewer_metadata.jsonl", [{"r_id": 1, "papers": [1]}, {"r_id": 2, "papers": ["1"]}])
-    data = ReviewerPapers(hub=build_hub_texts("prm")).read(DataRoot(tmp_path))
-    assert data.ratings.tolist() == [1, 3] and data.pairs.dtype == np.int64

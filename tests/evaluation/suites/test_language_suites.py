@@ -34,9 +34,8 @@ FOLDERS = {
     "biosses": "BIOSSES",
     "hoc": "HoC",
     "pubmedqa": "pubmedqa",
-    "bioasq": "BioASQ",
+    "bioasq": "bioasq",
 }
-COPIES = FOLDERS | {"bioasq": "bioasq"}
 
 
 COUNT = 12
@@ -55,42 +54,6 @@ TAGS = {"ebm-pico": ("B-PAR", "B-INT", "B-OUT"), "jnlpba": ("B-DNA", "B-protein"
 def words(number: int) -> str:
     """A text of one topic that no other number has."""
     return f"{TOPICS[number % 3]} study {number}"
-
-
-def blurb_package(home: Path, name: str, folder: str) -> None:
-    """Write one set as BLURB's package lays it out, in `data`."""
-    for place, part in enumerate(PARTS):
-        base = home / "data" / folder
-        numbers = range(COUNT * place, COUNT * (place + 1))
-        if name == "pubmedqa":
-            whole = {
-                str(n): {"QUESTION": words(n), "CONTEXTS": ["It is.", "So."], "final_decision": label(name, n)}
-                for n in numbers
-            }
-            inside = "test_set.json" if part == "test" else f"pqal_fold0/{part}_set.json"
-            text(base / inside, json.dumps(whole, indent=4))
-        else:
-            text(base / f"{part}.tsv", "".join("\t".join(row) + "\n" for row in table(name, numbers)))
-
-
-def table(name: str, numbers: Iterable[int]) -> Iterable[tuple[str, ...]]:
-    """The rows of a set's table, those of words and tags among them."""
-    if name in ("gad", "biosses", "hoc"):
-        yield {"gad": ("index", "sentence", "label"), "hoc": ("label", "sentence", "index")}.get(
-            name, ("index", "sentence1", "sentence2", "score")
-        )
-    for n in numbers:
-        if name == "hoc":
-            held = ",".join(f"{place}_{int(place == n % 3)}" for place in range(10))
-            yield from ((held, words(n), f"{n}_0"), (held, "So .", f"{n}_1"))
-        elif name == "biosses":
-            yield (str(n), words(n), words(n + 1), f"{n % 5}.5")
-        elif name == "bioasq":
-            yield (str(n), words(n), "It is.", label(name, n))
-        elif name in CLASSES:
-            yield (str(n), words(n), label(name, n))
-        else:
-            yield from sentence(name, n)
 
 
 def sentence(name: str, number: int) -> Iterable[tuple[str, ...]]:
@@ -188,25 +151,22 @@ def test_printed_averages_follow_from_the_cells():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_layouts_of_a_set_say_the_same(name, tmp_path):
-    blurb_package(tmp_path / "one", name, FOLDERS[name])
-    linkbert_copy(tmp_path / "two", name, COPIES[name])
-    one, two = (TASKS[name].data.read(DataRoot(tmp_path / place)) for place in ("one", "two"))
-    for data in (one, two):
-        assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
-        assert not data.dropped.to_json()
-    if isinstance(one, PairInput):
-        assert (one.ids, one.texts, one.targets) == (two.ids, two.texts, two.targets)
+def test_the_public_copy_of_a_set(name, tmp_path):
+    linkbert_copy(tmp_path, name, FOLDERS[name])
+    data = TASKS[name].data.read(DataRoot(tmp_path))
+    assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
+    assert not data.dropped.to_json()
+    if isinstance(data, PairInput):
+        assert data.texts[0][0].startswith("protein gene cell study 0")
     else:
-        assert (one.words, one.tags) == (two.words, two.tags)
-        assert one.words[0] == ("protein", "gene", "cell", "study", "0")
-        assert {tag for tags in one.tags for tag in tags} == (
+        assert data.words[0] == ("protein", "gene", "cell", "study", "0")
+        assert {tag for tags in data.tags for tag in tags} == (
             {"O", "B-PAR", "B-INT", "B-OUT"} if name == "ebm-pico" else {"O", "B-entity"}
         )
 
 
 def test_a_set_that_is_not_there_says_how_to_make_it(tmp_path):
-    with pytest.raises(InputError, match=r"data_generation\.tar\.gz"):
+    with pytest.raises(InputError, match=r"LinkBERT's data\.zip"):
         TASKS["gad"].data.read(DataRoot(tmp_path))
 
 
@@ -247,7 +207,7 @@ def scored(task, home, system):
 
 @pytest.mark.parametrize("name", SCORED)
 def test_a_set_is_scored_on_its_small_twin(name, tmp_path, system):
-    linkbert_copy(tmp_path, name, COPIES[name])
+    linkbert_copy(tmp_path, name, FOLDERS[name])
     scored(TASKS[name], tmp_path, system)
 
 

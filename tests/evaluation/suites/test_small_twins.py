@@ -112,7 +112,7 @@ def scidocs_classes(folder: Any, data: SciDocsClasses) -> None:
 def scidocs_pools(folder: Any, data: SciDocsPools) -> None:
     metadata(folder / data.folder / data.metadata)
     qrels = "".join(f"{q} 0 {d} {grade}\n" for q, d, grade in JUDGED)
-    text(folder / data.folder / data.relation / f"{data.part}.qrel", qrels)
+    text(folder / data.folder / data.relation / "test.qrel", qrels)
 
 
 def scidocs_clicks(folder: Any, data: SciDocsClicks) -> None:
@@ -155,7 +155,7 @@ def patient_search(folder: Any, data: PatientSearch) -> None:
 
 def graded(folder: Any, data: GradedPapers) -> None:
     rows = [paper(n, "paper", score={str(d): 5 - i for i, d in enumerate(paired(n))}) for n in range(COUNT)]
-    lines(folder / data.folder / f"{data.name}_papers_test.json", rows)
+    lines(folder / data.folder / "Recommendation_papers_test.json", rows)
 
 
 def searches(folder: Any, data: SearchPools | SearchCorpus) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sciprism.datasets.data_root import DataRoot, find_file, require_data_file
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade
-from sciprism.datasets.rows import IdConverter, as_id
+from sciprism.datasets.rows import as_id, convert_ids
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
@@ -149,49 +149,27 @@ def has_record(name: str, table: ItemTable, reason: str, dropped: DropReport) ->
 class BeirSet:
     """A data set of BEIR: an unpacked zip (`beir/<name>` or `<name>`) or `<owner>/<name>` on the hub.
 
-    splits: several are merged; the first judgement of a pair is used. without_itself: remove a document whose id
-    equals the query's from that query's ranking (BEIR always does; wrong where ids coincide by accident).
-    On the hub, corpus and queries are configs of one data set; the judgements are the data set
-    `<name>-qrels`. The zip's `dev` is called `validation` there.
+    A document whose id equals the query's is removed from that query's ranking, as BEIR does. On the hub, corpus
+    and queries are configs of one data set; the judgements are the data set `<name>-qrels`.
     """
 
     name: str
-    splits: tuple[str, ...] = ("test",)
-    without_itself: bool = True
     owner: str = "BeIR"
-    revision: str = ""
-    qrels_revision: str = ""
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
-        """Return the graded queries over all documents."""
+        """Return the graded queries over all documents. Raises InputError that names a missing file."""
+        dropped, parts = DropReport(), ("queries", "corpus")
         for folder in (data_root.folder / "beir" / self.name, data_root.folder / self.name) if data_root.folder else ():
             if find_file(folder, "corpus.jsonl"):
-                return self._read_folder(data_root, folder)
-        dropped = DropReport()
-        repo = f"{self.owner}/{self.name}"
-        judgements: list[Judgement] = []
-        for split in self.splits:
-            rows = data_root.rows(
-                f"{repo}-qrels", "default", split=split, revision=self.qrels_revision, dropped=dropped
-            )
-            judgements += parse_judgements(rows, "query-id", "corpus-id", "score")
-        queries, documents = (
-            data_root.rows(repo, part, split=part, revision=self.revision, dropped=dropped)
-            for part in ("queries", "corpus")
-        )
-        return build_input(judgements, queries, documents, without_itself=self.without_itself, dropped=dropped)
-
-    def _read_folder(self, data_root: DataRoot, folder: Path) -> RetrievalInput:
-        """Return the input from an unpacked zip. Raises InputError that names a missing file."""
-        dropped = DropReport()
-        parts = [require_data_file(folder / "qrels", f"{split}.tsv") for split in self.splits]
-        return build_input(
-            [row for path in parts for row in read_judgements(data_root, path)],
-            read_texts(data_root, require_data_file(folder, "queries.jsonl"), dropped),
-            read_texts(data_root, require_data_file(folder, "corpus.jsonl"), dropped),
-            without_itself=self.without_itself,
-            dropped=dropped,
-        )
+                judgements = read_judgements(data_root, require_data_file(folder / "qrels", "test.tsv"))
+                texts = [read_texts(data_root, require_data_file(folder, f"{part}.jsonl")) for part in parts]
+                break
+        else:
+            repo = f"{self.owner}/{self.name}"
+            rows = data_root.rows(f"{repo}-qrels", "default", split="test")
+            judgements = parse_judgements(rows, "query-id", "corpus-id", "score")
+            texts = [data_root.rows(repo, part, split=part) for part in parts]
+        return build_input(judgements, *texts, without_itself=True, dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,19 +186,17 @@ class BeirFiles:
     queries: tuple[str, ...] = ("queries.jsonl",)
     query: Role = "query"
     without_itself: bool = False
-    revision: str = ""
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the graded queries over all documents."""
         dropped = DropReport()
         judgements, queries, documents = (
-            data_root.file(self.repo, names[0], revision=self.revision, names=names[1:])
-            for names in (self.qrels, self.queries, self.corpus)
+            data_root.file(self.repo, names[0], names=names[1:]) for names in (self.qrels, self.queries, self.corpus)
         )
         return build_input(
             read_judgements(data_root, judgements),
-            read_texts(data_root, queries, dropped),
-            read_texts(data_root, documents, dropped),
+            read_texts(data_root, queries),
+            read_texts(data_root, documents),
             role=self.query,
             without_itself=self.without_itself,
             dropped=dropped,
@@ -252,6 +228,6 @@ def build_input(
     )
 
 
-def read_texts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[dict[str, Any]]:
+def read_texts(data_root: DataRoot, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of a corpus or of queries, ids as text."""
-    return map(IdConverter(dropped).row, data_root.records(path))
+    return map(convert_ids, data_root.records(path))

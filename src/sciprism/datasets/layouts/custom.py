@@ -122,7 +122,7 @@ class LabelledTable:
     def _read_labels(self, tables: Sequence[tuple[str, Path]], dropped: DropReport) -> dict[str, _LabelledRow]:
         labelled: dict[str, _LabelledRow] = {}
         for part, path in tables:
-            for row in read_rows(path, dropped):
+            for row in read_rows(path):
                 name = row.id(*ID_COLUMNS)
                 if not row.has(self.label):
                     row.need(self.label)  # raises an error that lists the columns
@@ -326,7 +326,7 @@ class CustomLabels:
             papers = self.papers or (str(require_file(data, "papers")),)
             vocabulary = self.labels or next(map(str, find_files(data, "labels")), "")
         table = read_item_table(papers, dropped)
-        carried = self._read_labels(papers, table, dropped)
+        carried = self._read_labels(papers, table)
         if vocabulary:
             labels = list({label.id: label for label in read_labels(vocabulary)}.values())
         else:
@@ -345,10 +345,10 @@ class CustomLabels:
             dropped=dropped,
         )
 
-    def _read_labels(self, files: Sequence[str], table: ItemTable, dropped: DropReport) -> dict[str, tuple[str, ...]]:
+    def _read_labels(self, files: Sequence[str], table: ItemTable) -> dict[str, tuple[str, ...]]:
         """Read paper id -> its labels, from a column of tables or from the papers' keywords or fields."""
         if all(map(is_table, files)):
-            rows = [row for path in files for row in read_rows(Path(path), dropped)]
+            rows = [row for path in files for row in read_rows(Path(path))]
             if not any(row.has(self.label) for row in rows):
                 rows[0].need(self.label)  # raises an error that lists the columns
             return {row.id(*ID_COLUMNS): row.several(self.label) for row in rows}
@@ -380,7 +380,7 @@ class CustomReviewers:
         people = self._read_reviewers(table, dropped)
         pairs: dict[tuple[str, str], float] = {}
         unknown, rated = list[str](), 0
-        for row in read_rows(find_table(self.data, self.ratings, "ratings"), dropped):
+        for row in read_rows(find_table(self.data, self.ratings, "ratings")):
             paper, name = row.id("paper_id", "paper"), row.id(*REVIEWER)
             rating = row.number("rating", "score", "expertise")
             rated += 1
@@ -397,7 +397,7 @@ class CustomReviewers:
     def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, list[str]]:
         people: dict[str, list[str]] = {}
         unknown, papers = list[str](), 0
-        for row in read_rows(find_table(self.data, self.reviewers, "reviewers"), dropped):
+        for row in read_rows(find_table(self.data, self.reviewers, "reviewers")):
             name = row.id(*REVIEWER, "id")
             if name in people:
                 raise row.error(f"duplicate reviewer {name}")
@@ -412,7 +412,7 @@ class CustomReviewers:
 
 def _read_file_judgements(data_root: DataRoot, path: Path) -> Iterable[Judgement]:
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".jsonl", ".ndjson", ".json")):
-        for row in read_rows(path, DropReport()):
+        for row in read_rows(path):
             query = row.id("query_id", "query", "qid")
             document = row.id("paper_id", "document_id", "corpus_id", "doc_id", "candidate_id")
             grade = row.get("grade", "score", "relevance")
@@ -425,7 +425,7 @@ def _read_queries(path: Path, qrels: Qrels, dropped: DropReport, complete: bool)
     """Return the graded queries, and the ids of all; those without judgements are counted (complete)."""
     table = ItemTable(dropped)
     ids: list[str] = []
-    for row in read_rows(path, dropped):
+    for row in read_rows(path):
         ids.append(row.id("id", "_id", "query_id", "qid"))
         if ids[-1] in qrels:
             table.add(ids[-1], clean_text(row.need("text", "query")))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.data_root import list_names
-from sciprism.datasets.rows import IdConverter, as_id
+from sciprism.datasets.rows import as_id, convert_ids
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
@@ -55,10 +55,11 @@ class ItemTable:
         count_missing_text(item, identifier, self._dropped)
         return self._rows[identifier]
 
-    def add_paper(self, record: Mapping[str, Any], id_field: str = "") -> int:
-        """Add the paper of a record and return its row."""
-        identifier = get_record_id(record, id_field, self._dropped)
-        return self.add(identifier, parse_paper(record, identifier))
+    def add_paper(self, record: Mapping[str, Any], id_field: str) -> str:
+        """Add the paper of a record and return its id."""
+        identifier = get_record_id(record, id_field)
+        self.add(identifier, parse_paper(record, identifier))
+        return identifier
 
 
 def count_missing_text(item: Item, identifier: str, dropped: DropReport) -> None:
@@ -72,14 +73,11 @@ def count_missing_text(item: Item, identifier: str, dropped: DropReport) -> None
         dropped.add(NO_TEXT, identifier)
 
 
-def get_record_id(record: Mapping[str, Any], id_field: str = "", dropped: DropReport | None = None) -> str:
-    """Return the id of a record as text: from `id_field`, or the first of `ID_FIELDS` that is not empty."""
-    names = (id_field,) if id_field else ID_FIELDS
-    for name in names:
-        if (value := record.get(name)) not in (None, "") and not is_placeholder(as_id(value)):
-            if name != names[0] and dropped is not None:
-                dropped.add(f"no {names[0]}, {name} is used", as_id(value))
-            return as_id(value)
+def get_record_id(record: Mapping[str, Any], *fields: str) -> str:
+    """Return the id of a record as text: of the first of these fields, by default `ID_FIELDS`, that has one."""
+    for name in (names := fields or ID_FIELDS):
+        if not is_placeholder(identifier := as_id(record.get(name))):
+            return identifier
     raise InputError(f"record without {' or '.join(names)}; it has {', '.join(map(str, record)) or 'nothing'}")
 
 
@@ -198,18 +196,18 @@ class TableRow:
         return InputError(f"{self.where}: {message}")
 
 
-def read_rows(path: Path, dropped: DropReport) -> Iterator[TableRow]:
+def read_rows(path: Path) -> Iterator[TableRow]:
     """Yield the rows of a CSV, TSV or JSON-lines file, plain or gzipped, in any encoding.
 
     A table's first line names its columns; the delimiter is the one of tab, semicolon and comma that gives
-    most columns. Ids that are numbers in some rows and texts in others are read as texts and counted.
+    most columns. Ids are read as texts.
     """
-    source, ids = InputFile(path), IdConverter(dropped)
+    source = InputFile(path)
     if not source.name.endswith(TABLES):
         raise InputError(f"{path}: expected a table ({' '.join(TABLES)}, optionally with .gz)")
     count = 0
     for count, (where, values) in enumerate(read_named_rows(source), 1):  # noqa: B007
-        yield TableRow(ids.row(values), f"{path}, {where}")
+        yield TableRow(convert_ids(values), f"{path}, {where}")
     if not count:
         raise InputError(f"{path}: no rows")
 

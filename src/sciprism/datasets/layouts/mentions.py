@@ -22,8 +22,8 @@ from sciprism.datasets.layouts.item_tables import (
     read_item_table,
     read_rows,
 )
-from sciprism.datasets.layouts.open_data import ELSEWHERE, count_missing_data_sets
-from sciprism.datasets.open_data import PARTS, SplitTable
+from sciprism.datasets.layouts.open_data import ELSEWHERE
+from sciprism.datasets.open_data import MISSING_DATA, PARTS, SplitTable
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -198,7 +198,7 @@ class CustomMentions:
         mentions: dict[str, Signature] = {}
         splits: dict[str, str] = {}
         unknown: list[str] = []
-        for row in read_rows(find_table(self.data, self.signatures, "signatures"), dropped):
+        for row in read_rows(find_table(self.data, self.signatures, "signatures")):
             if row.id("paper_id") not in table:
                 unknown.append(row.id("paper_id"))
                 dropped.add("mention of an unknown paper", row.id("signature_id", "id"))
@@ -365,16 +365,13 @@ class SplitMentions:
 
     def read(self, data_root: DataRoot) -> Signatures:
         """Return the retained mentions; dropped ones are counted."""
-        given, table = self.mentions.read(data_root), SplitTable.load(data_root)
-        dropped = DropReport()
-        count_missing_data_sets(data_root, dropped)
-        dropped.update(given.dropped)
-        retained = []
+        given, table, retained = self.mentions.read(data_root), SplitTable.load(data_root), []
+        given.dropped.add_all(MISSING_DATA, table.missing)
         for mention in given.signatures:
             part = table.part(f"{self.papers}:{given.papers[mention.paper].id}")
             wanted = {"train"} if mention.block in given.train else {"train", "dev"}
             if mention.block in given.test or part in wanted:
                 retained.append(mention)
             else:
-                dropped.add(ELSEWHERE, mention.id)
-        return replace(given, signatures=retained, dropped=dropped)
+                given.dropped.add(ELSEWHERE, mention.id)
+        return replace(given, signatures=retained)

@@ -23,7 +23,7 @@ from sciprism.datasets.inputs import (
     Target,
     concatenate,
 )
-from sciprism.datasets.open_data import PARTS, Part, SplitEntry, SplitTable, read_entries
+from sciprism.datasets.open_data import PARTS, Part, SplitEntry, read_entries
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Label, Paper
 from sciprism.registry import Registry
@@ -62,26 +62,14 @@ def sample_entries(entries: Iterable[SplitEntry], size: int, seed: int = 0) -> l
 
 def read_test_entries(data_root: DataRoot, data: str, dropped: DropReport) -> list[SplitEntry]:
     """Return the test papers of a data set in the one split."""
-    count_missing_data_sets(data_root, dropped)
-    return [entry for entry in read_entries(data_root, data) if entry.part == "test"]
+    return [entry for entry in read_entries(data_root, data, dropped) if entry.part == "test"]
 
 
 def read_entries_with(data_root: DataRoot, data: str, field: str, dropped: DropReport) -> list[SplitEntry]:
     """Return the papers of a data set whose field is not empty; others are counted."""
-    count_missing_data_sets(data_root, dropped)
-    entries = []
-    for entry in read_entries(data_root, data):
-        if entry.row.get(field) in (None, ""):
-            dropped.add(f"no {field}", entry.paper.id)
-        else:
-            entries.append(entry)
-    return entries
-
-
-def count_missing_data_sets(data_root: DataRoot, dropped: DropReport) -> None:
-    """Count the data sets that were missing when the split was built."""
-    for data in SplitTable.load(data_root).missing:
-        dropped.add("data set missing from the split", data)
+    every = read_entries(data_root, data, dropped)
+    dropped.add_all(f"no {field}", (entry.paper.id for entry in every if entry.row.get(field) in (None, "")))
+    return [entry for entry in every if entry.row.get(field) not in (None, "")]
 
 
 def sample_parts(
@@ -221,10 +209,8 @@ class Headings:
 
     def read(self, data_root: DataRoot) -> LabelInput:
         """Return the sampled papers that have terms, and all labels."""
-        dropped = DropReport()
-        count_missing_data_sets(data_root, dropped)
-        described = []
-        for entry in read_entries(data_root, self.data):
+        dropped, described = DropReport(), []
+        for entry in read_entries(data_root, self.data, dropped):
             if entry.row.get(self.terms):
                 described.append(entry)
             elif entry.own_part == "test":
@@ -256,8 +242,7 @@ class ClassNames:
     def read(self, data_root: DataRoot) -> LabelInput:
         """Return the sampled test papers and the classes; classes without a name are counted."""
         dropped = DropReport()
-        count_missing_data_sets(data_root, dropped)
-        entries = sample_parts(read_entries(data_root, self.data), self.sizes, dropped)["test"]
+        entries = sample_parts(read_entries(data_root, self.data, dropped), self.sizes, dropped)["test"]
         labels = [Label(id=key, name=name) for key, name in self.names]
         rows = {label.id: row for row, label in enumerate(labels)}
         values = [entry.row[self.target] for entry in entries]

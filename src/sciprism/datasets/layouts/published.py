@@ -6,10 +6,9 @@ on the hub or in a folder. SciMult, in MAPLE's style: labels, papers, queries an
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -64,13 +63,12 @@ class SciDocsClasses:
     """Papers with one class each: `mag/` or `mesh/`, `train.csv`, `val.csv`, `test.csv`.
 
     A paper without a record is scored, as published, where it has a zero vector; here it is an empty text.
-    fold: the part that is scored, `test` or `val`.
     """
 
+    FORMER: ClassVar = {"fold": "test"}
     classes: str
     folder: str = "scidocs"
     metadata: str = "paper_metadata_mag_mesh.json"
-    fold: str = "test"
     obtain: str = OBTAIN
 
     def read(self, data_root: DataRoot) -> ProbeInput:
@@ -84,7 +82,7 @@ class SciDocsClasses:
             if name not in records:
                 dropped.add(NO_RECORD, name)
             table.add(name, parse_paper(records.get(name, {}), name))
-        return _build_probe_input(parts, table, dropped, test=self.fold)
+        return _build_probe_input(parts, table, dropped)
 
     def _table(self, data_root: DataRoot, part: str) -> Iterator[tuple[str, str]]:
         path = data_root.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
@@ -97,21 +95,21 @@ class SciDocsClasses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SciDocsPools:
-    """Papers with their graded candidates: `<relation>/<part>.qrel` of SciDocs or Multi-SciDocs.
+    """Papers with their graded candidates: `<relation>/test.qrel` of SciDocs or Multi-SciDocs.
 
     metadata: the records, one object keyed by id. Queries and candidates without a record are dropped.
     """
 
+    FORMER: ClassVar = {"part": "test"}
     relation: str
     folder: str = "scidocs"
     metadata: str = "paper_metadata_view_cite_read.json"
-    part: str = "test"
     obtain: str = OBTAIN
 
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the queries in the order of the judgements."""
         dropped = DropReport()
-        path = data_root.local(f"{self.folder}/{self.relation}/{self.part}.qrel", self.obtain)
+        path = data_root.local(f"{self.folder}/{self.relation}/test.qrel", self.obtain)
         qrels = merge_judgements(read_judgements(data_root, path), dropped)
         records = read_records(data_root, f"{self.folder}/{self.metadata}", list_ids(qrels), self.obtain)
         table = ItemTable(dropped)
@@ -187,7 +185,7 @@ LabelledParts = dict[str, list[tuple[str, Target]]]  # part -> id and target of 
 
 
 def _build_probe_input(
-    parts: LabelledParts, table: ItemTable, dropped: DropReport, *, test: str = "test", positive: str = ""
+    parts: LabelledParts, table: ItemTable, dropped: DropReport, *, positive: str = ""
 ) -> ProbeInput:
     pairs, rows = concatenate(parts)
     return ProbeInput(
@@ -196,7 +194,7 @@ def _build_probe_input(
         targets=[target for _, target in pairs],  # type: ignore[arg-type]  # all of one type
         train=rows["train"],
         dev=rows["val"],
-        test=rows[test],
+        test=rows["test"],
         positive=positive,
         dropped=dropped,
     )
@@ -219,36 +217,32 @@ TEXTS, LABELS = "allenai/scirepeval", "allenai/scirepeval_test"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubTexts:
-    """The hub data sets with the texts and the labels of a task. texts, labels: their configs.
-
-    id_field: the records' id field; by default `doc_id`, else `corpus_id` or `paper_id` (files outside the
-    hub).
-    """
+    """The hub data sets with the texts and the labels of a task. texts, labels: their configs."""
 
     texts: str
     labels: str
     repo: str = TEXTS
     labels_repo: str = LABELS
-    split: str = "evaluation"
-    revision: str = ""
-    labels_revision: str = ""
-    id_field: str = ""
 
-    def records(self, data_root: DataRoot, dropped: DropReport) -> Iterator[dict[str, Any]]:
+    def records(self, data_root: DataRoot) -> Iterator[dict[str, Any]]:
         """Yield the records of the texts."""
-        yield from data_root.rows(self.repo, self.texts, split=self.split, revision=self.revision, dropped=dropped)
+        return data_root.rows(self.repo, self.texts, split="evaluation")
 
-    def labelled(self, data_root: DataRoot, split: str, dropped: DropReport) -> Iterator[dict[str, Any]]:
+    def labelled(self, data_root: DataRoot, split: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a split of the labels."""
-        yield from data_root.rows(
-            self.labels_repo, self.labels, split=split, revision=self.labels_revision, dropped=dropped
+        return data_root.rows(self.labels_repo, self.labels, split=split)
+
+    def judgements(self, data_root: DataRoot, split: str, dropped: DropReport) -> Qrels:
+        """Return the judgements of a split of the labels."""
+        return merge_judgements(
+            parse_judgements(self.labelled(data_root, split), "query_id", "cand_id", "score"), dropped
         )
 
     def papers(self, data_root: DataRoot, wanted: set[str], dropped: DropReport) -> ItemTable:
         """Return the papers whose ids are wanted."""
         table = ItemTable(dropped)
-        for record in self.records(data_root, dropped):
-            identifier = get_record_id(record, self.id_field)
+        for record in self.records(data_root):
+            identifier = get_record_id(record)
             if identifier in wanted:
                 table.add(identifier, parse_paper(record, identifier))
         return table
@@ -269,8 +263,7 @@ class PaperLabels:
         """Return all labelled papers, those of `train` first."""
         dropped = DropReport()
         train, test = (
-            [self._read_label(row) for row in self.hub.labelled(data_root, split, dropped)]
-            for split in ("train", "test")
+            [self._read_label(row) for row in self.hub.labelled(data_root, split)] for split in ("train", "test")
         )
         table = self.hub.papers(data_root, {name for name, _ in train + test}, dropped)
         train, test = (
@@ -302,13 +295,11 @@ class RankedPapers:
     hub: HubTexts
     query: Role = "paper"
     simple: bool = False
-    qrels_split: str = "test"
 
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the graded queries with their candidates, in the order of the judgements."""
         dropped = DropReport()
-        rows = self.hub.labelled(data_root, self.qrels_split, dropped)
-        qrels = merge_judgements(parse_judgements(rows, "query_id", "cand_id", "score"), dropped)
+        qrels = self.hub.judgements(data_root, "test", dropped)
         if self.simple:
             table = self.hub.papers(data_root, list_ids(qrels), dropped)
             return build_rerank_input(qrels, table, table, self.query, dropped)
@@ -317,16 +308,16 @@ class RankedPapers:
     def _read_item_tables(self, data_root: DataRoot, qrels: Qrels, dropped: DropReport) -> tuple[ItemTable, ItemTable]:
         queries, candidates = ItemTable(dropped), ItemTable(dropped)
         wanted = list_ids(qrels)
-        for record in self.hub.records(data_root, dropped):
+        for record in self.hub.records(data_root):
             query = record.get("query")
             owner = record if isinstance(query, str) else query
             if not isinstance(owner, Mapping):
                 raise InputError(f"{self.hub.repo}, {self.hub.texts}: a record without a query: {record!r:.120}")
-            name = get_record_id(owner, self.hub.id_field)
+            name = get_record_id(owner)
             if name in wanted:
                 queries.add(name, clean_text(query) if isinstance(query, str) else parse_paper(owner, name))
             for candidate in record.get("candidates") or ():
-                identifier = get_record_id(candidate, self.hub.id_field)
+                identifier = get_record_id(candidate)
                 if identifier in wanted:
                     candidates.add(identifier, parse_paper(candidate, identifier))
         for query, grades in qrels.items():  # papers that are in one table only are copied to the other
@@ -345,7 +336,7 @@ class ReviewerPapers:
     """Submissions and reviewers: splits `test_hard` and `test_soft` of the labels, `metadata` of reviewers.
 
     A rating is 3 for a pair that is relevant in `test_hard`, 2 for one that is relevant in `test_soft` only,
-    and 0 for others. Files with grades 0-3 are used as they are.
+    and 0 for others.
     """
 
     hub: HubTexts
@@ -354,14 +345,14 @@ class ReviewerPapers:
     def read(self, data_root: DataRoot) -> MatchInput:
         """Return submissions, reviewers' papers and rated pairs."""
         dropped = DropReport()
-        hard, soft = (
-            merge_judgements(
-                parse_judgements(self.hub.labelled(data_root, split, dropped), "query_id", "cand_id", "score"), dropped
-            )
-            for split in ("test_hard", "test_soft")
-        )
-        papers_of = {as_id(row.get("r_id")): list(map(as_id, row["papers"])) for row in self._reviewers(data_root)}
-        ratings = _merge_ratings(hard, soft)
+        hard, soft = (self.hub.judgements(data_root, split, dropped) for split in ("test_hard", "test_soft"))
+        reviewers = data_root.rows(self.hub.labels_repo, self.reviewers, split="metadata")
+        papers_of = {as_id(row.get("r_id")): list(map(as_id, row["papers"])) for row in reviewers}
+        ratings: dict[tuple[str, str], float] = {}
+        for qrels, rating in ((soft, 2), (hard, 3)):
+            for query, grades in qrels.items():
+                for reviewer, grade in grades.items():
+                    ratings[query, reviewer] = max(ratings.get((query, reviewer), 0), rating * (grade > 0))
         wanted = {query for query, _ in ratings} | {name for names in papers_of.values() for name in names}
         table = self.hub.papers(data_root, wanted, dropped)
         for name in sorted(wanted - set(table.ids)):
@@ -373,34 +364,12 @@ class ReviewerPapers:
         unknown = "rated pair without submission or reviewer, dropped"
         return MatchInput.build(papers, written, rated, dropped, unknown)
 
-    def _reviewers(self, data_root: DataRoot) -> Iterator[dict[str, Any]]:
-        # Outside the hub, the reviewers are in the folder of the judgements: `reviewer_metadata.jsonl`.
-        local = data_root.find_local_split(self.hub.labels_repo, self.hub.labels, split="metadata")
-        config = self.hub.labels if local else self.reviewers
-        return data_root.rows(self.hub.labels_repo, config, split="metadata", revision=self.hub.labels_revision)
-
 
 def parse_classes(label: Any, name: str) -> tuple[str, ...]:
-    """Return the column numbers of the ones in a 0/1 vector, which is a text in CSV files."""
-    if isinstance(label, str):
-        try:
-            label = json.loads(label)
-        except ValueError:
-            label = None
-    if not isinstance(label, Sequence) or not set(label) <= {0, 1}:
+    """Return the column numbers of the ones in a 0/1 vector."""
+    if not isinstance(label, list) or not set(label) <= {0, 1}:
         raise InputError(f"paper {name}: the label is not a vector of 0 and 1: {label!r:.80}")
     return tuple(str(column) for column, flag in enumerate(label) if flag)
-
-
-def _merge_ratings(hard: Qrels, soft: Qrels) -> dict[tuple[str, str], float]:
-    graded = any(grade > 1 for part in (hard, soft) for grades in part.values() for grade in grades.values())
-    ratings: dict[tuple[str, str], float] = {}
-    for part, rating in ((soft, 2), (hard, 3)):
-        for query, grades in part.items():
-            for reviewer, grade in grades.items():
-                rated = grade if graded else rating * (grade > 0)
-                ratings[query, reviewer] = max(ratings.get((query, reviewer), 0), rated)
-    return ratings
 
 
 OBTAIN_SCIMULT = "the evaluation data of SciMult are a zip behind the link at https://github.com/yuzhimanhua/SciMult"
@@ -468,25 +437,21 @@ class MapleLabels:
 class LinkedPapers:
     """Papers that name others: `SciDocs_papers_test.json`, with the ids of a relation in each record.
 
-    Every paper is a document; those that name others are the queries. without_itself: remove a query from its
-    own ranking (the published numbers keep it).
+    Every paper is a document; those that name others are the queries. A query is in its own ranking, as published.
     """
 
     relation: Literal["cite", "co-cite"]
     folder: str = "scimult/link_prediction_retrieval"
-    without_itself: bool = False
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the papers with links over all papers."""
         dropped = DropReport()
         table, links = ItemTable(dropped), []
         for record in _read_records(data_root, self.folder, "SciDocs", "papers_test"):
-            name = table.ids[table.add_paper(record, "paper")]
+            name = table.add_paper(record, "paper")
             links += [(name, as_id(other), 1) for other in record.get(self.relation) or ()]
         qrels = merge_judgements(links, dropped)
-        return build_retrieval_input(
-            qrels, table, table, role="paper", without_itself=self.without_itself, dropped=dropped
-        )
+        return build_retrieval_input(qrels, table, table, role="paper", dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -521,14 +486,13 @@ class GradedPapers:
     """
 
     folder: str = "scimult/link_prediction_reranking"
-    name: str = "Recommendation"
 
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the papers with recommendations, each with its own."""
         dropped = DropReport()
         table, qrels, ranks = ItemTable(dropped), {}, {}
-        for record in _read_records(data_root, self.folder, self.name, "papers_test"):
-            name = table.ids[table.add_paper(record, "paper")]
+        for record in _read_records(data_root, self.folder, "Recommendation", "papers_test"):
+            name = table.add_paper(record, "paper")
             if record.get("score"):
                 qrels[name] = parse_grades(record, name)
                 ranks[name] = {as_id(other): rank for rank, other in enumerate(record.get("rank") or (), 1)}
@@ -589,7 +553,6 @@ class PatientSearch:
 
     task: Literal["PAR", "PPR"]
     folder: str = "scimult/pmc_patients"
-    split: str = "test"
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the graded patients over all candidates."""
@@ -599,7 +562,7 @@ class PatientSearch:
         candidates = _read_items(data_root, (self.folder, name, f"{kind}s_test"), kind, dropped)
         queries = _read_items(data_root, (self.folder, name, "queries_test"), "query", dropped)
         folder = data_root.local(self.folder, OBTAIN_SCIMULT)
-        old, new = f"{self.task}_{self.split}_qrels.tsv", f"qrels_{self.split}.tsv"
+        old, new = f"{self.task}_test_qrels.tsv", "qrels_test.tsv"
         names = (old, f"{self.task}/{old}", f"{self.task}/{new}", new)
         file = next((name for name in names if (folder / name).is_file()), old)
         path = data_root.local(f"{self.folder}/{file}", OBTAIN_SCIMULT)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot, find_file, list_names, require_data_file
@@ -22,8 +19,8 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
 
-ROOTS = ("", "blurb", "data_generation", "blurb/data_generation", "linkbert", "LinkBERT")
-"""Folders of BLURB's package and LinkBERT's copy of it, relative to the data root."""
+ROOTS = ("", "blurb", "linkbert", "LinkBERT")
+"""Folders of LinkBERT's copy of BLURB, relative to the data root."""
 SUBFOLDERS = ("", "data", "data/tokcls", "data/seqcls", "tokcls", "seqcls")
 ENDINGS = ("", ".tsv", ".txt", ".json", ".jsonl")
 NO_TEXT = "no text"
@@ -40,7 +37,7 @@ class PartFiles:
     """The files of a data set: one of train, one of test, optionally one of dev.
 
     folders: the first that contains any of the files is used; each is searched for under the data root and in
-    the folders of the benchmarks' packages (`ROOTS`, `SUBFOLDERS`). train, dev, test: names of the part's
+    the folders of an unpacked copy of BLURB (`ROOTS`, `SUBFOLDERS`). train, dev, test: names of the part's
     file, with or without one of `ENDINGS` and `.gz`; no name: no such part. repo: a hub data set with the
     files, instead of folders; the first name of each part is its file there. obtain: how to get the data.
     """
@@ -115,12 +112,6 @@ def require_rows(parts: Parts[RowT], where: str) -> None:
             raise InputError(f"{where}: no {part} rows; the file is empty or has no usable row")
 
 
-TABLES = (".tsv", ".txt")
-HEADINGS = {"id", "index", "label", "labels", "score", "sentence", "sentence1", "question"}
-"""A first line with one of these as a cell is a header."""
-MAX_CELL_LINES = 50  # lines of a quoted cell; a longer one is an unclosed quotation mark
-
-
 class LanguageRecord(NamedTuple):
     """A record: its id or line number, its fields, and its file and line for messages."""
 
@@ -137,89 +128,16 @@ class LanguageRecord(NamedTuple):
         raise InputError(f"{self.where}: no field {' or '.join(names)}; the record has {present}")
 
 
-def is_table(path: Path) -> bool:
-    """Tell by a file's ending whether it is a table."""
-    return path.name.removesuffix(".gz").endswith(TABLES)
+def read_records(data_root: DataRoot, path: Path) -> Iterator[LanguageRecord]:
+    """Yield the records of a file: JSON lines, the items of a JSON list, or the rows of a table by its header."""
+    for number, (where, row) in enumerate(data_root.located_records(path), 1):
+        yield LanguageRecord(as_id(row.get("id")) or str(number), row, where)
 
 
-def read_records(data_root: DataRoot, path: Path, columns: Sequence[str] = ()) -> Iterator[LanguageRecord]:
-    """Yield the records of a file, as its ending says. columns: the names of a table's columns."""
-    if is_table(path):
-        for line, cells in _read_cells(data_root, path, len(columns)):
-            values = dict(zip(columns, cells, strict=True))
-            yield LanguageRecord(values.get("id") or str(line), values, f"{path}, line {line}")
-        return
-    for number, row in enumerate(_read_objects(data_root, path), 1):
-        yield LanguageRecord(as_id(row.get("id")) or str(number), row, f"{path}, record {number}")
-
-
-def _read_objects(data_root: DataRoot, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield JSON lines or the items of a JSON list; of an object keyed by id, each value with its id."""
-    _, first = next(data_root.lines(path), (0, ""))
-    if first.lstrip().startswith("[") or _is_record(first):
-        yield from data_root.records(path)
-        return
-    for key, value in data_root.members(path):
-        if not isinstance(value, dict):
-            raise InputError(f"{path}: {key!r} is {value!r:.40}, not a record")
-        yield {"id": key} | value
-
-
-def _is_record(line: str) -> bool:
-    """Tell whether a line is a record of JSON lines, not the start of an object keyed by id."""
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return line.strip() != "{"  # the reader reports a broken line
-    return not (isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()))
-
-
-def _read_cells(data_root: DataRoot, path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of a tab-separated table, without its header and empty lines.
-
-    Some of these tables quote cells with a line end or a quotation mark, others quote nothing. A cell is
-    unquoted only if its quotation marks are those of a quoted cell, and continues on the next line only if
-    its line has too few cells.
-    """
-    lines = data_root.lines(path)
-    for number, line in lines:
-        if not line.strip():
-            continue
-        cells, text = _split_cells(line, width), line
-        while len(cells) < width and text.count("\n") < MAX_CELL_LINES:
-            if not cells[-1].startswith('"') or cells[-1].count('"') % 2 == 0:
-                break  # the last cell is not quoted, or its quotation mark is closed
-            _, more = next(lines, (0, None))
-            if more is None:
-                break
-            text = f"{text}\n{more}"
-            cells = _split_cells(text, width)
-        if number == 1 and HEADINGS.intersection(cell.strip().lower() for cell in cells):
-            continue
-        if len(cells) != width:
-            raise InputError(f"{path}, line {number}: {len(cells)} cells, expected {width}, separated by tabs")
-        yield number, cells
-
-
-def _split_cells(line: str, width: int) -> list[str]:
-    cells = line.split("\t")
-    if len(cells) > width:  # a quoted cell contains a tab
-        with suppress(csv.Error):
-            return next(csv.reader([line], delimiter="\t", strict=True))
-    return [_unquote(cell) for cell in cells]
-
-
-def _unquote(cell: str) -> str:
-    inside = cell[1:-1].replace('""', "")
-    quoted = len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside
-    return cell[1:-1].replace('""', '"') if quoted else cell
-
-
-# Field names of BLURB's package, LinkBERT's copy, PubMedQA, BioASQ, open copies; the first one counts.
-FIRST_FIELDS = ("sentence1", "question", "QUESTION", "sentence", "text")
-SECOND_FIELDS = ("sentence2", "context", "contexts", "CONTEXTS")
-TARGET_FIELDS = ("label", "score", "answer", "final_decision")
-TEXT_COLUMNS = ("id", "sentence", "label")
+# Field names of LinkBERT's copy of BLURB, and of open copies; the first one counts.
+FIRST_FIELDS = ("sentence1", "question", "sentence", "text")
+SECOND_FIELDS = ("sentence2", "context", "contexts")
+TARGET_FIELDS = ("label", "score", "answer")
 
 
 class LabelledText(NamedTuple):
@@ -235,14 +153,13 @@ class LabelledText(NamedTuple):
 class LabelledTexts:
     """Read one text of each record, or two for pairs, with a class or a number.
 
-    Tables (.tsv) need `columns`; JSON lines, and objects keyed by id, have the field names of the public
-    copies. The paragraphs of a context are joined by spaces. negative: the class that replaces "0" and labels
-    that contain "false" (no relation). dev_share: of train, where there is no dev, sampled by a hash of the
-    ids.
+    Records have the field names of the public copies. The paragraphs of a context are joined by spaces.
+    negative: the class that replaces "0" and labels that contain "false" (no relation). dev_share: of train,
+    where there is no dev, sampled by a hash of the ids.
     """
 
+    FORMER: ClassVar = {"columns": ["id", "sentence", "label"]}
     files: PartFiles
-    columns: tuple[str, ...] = TEXT_COLUMNS
     pairs: bool = False
     target: Literal["class", "number"] = "class"
     negative: str = ""
@@ -256,7 +173,7 @@ class LabelledTexts:
         return build_pair_input(parts, dropped, str(self.files))
 
     def _texts(self, data_root: DataRoot, path: Path, part: Part, dropped: DropReport) -> Iterator[LabelledText]:
-        for record in read_records(data_root, path, self.columns):
+        for record in read_records(data_root, path):
             segments = [join_paragraphs(record.need(*FIRST_FIELDS))]
             if self.pairs:
                 segments.append(join_paragraphs(record.need(*SECOND_FIELDS)))
@@ -387,17 +304,11 @@ HALLMARKS = (
     "tumor promoting inflammation",
 )
 """In the order of BLURB's label columns."""
-_CELL = re.compile(r"(\d+)_([01])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HallmarkAbstracts:
-    """Read abstracts, each with any number of hallmarks.
-
-    Tables (.tsv) have sentences: `0_0,1_1,...` (class_value), sentence, `abstract_number`. An abstract is the
-    consecutive sentences with its id; its hallmarks are those of any sentence. JSON lines have abstracts:
-    `label` as ten zeros and ones, or `labels` as names.
-    """
+    """Read abstracts, each with any number of hallmarks: `label` as ten zeros and ones, or `labels` as names."""
 
     files: PartFiles
     dev_share: float = 0.0
@@ -412,8 +323,7 @@ class HallmarkAbstracts:
 
 def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[LabelledText]:
     """Yield the abstracts of a file; those without text or hallmark are counted."""
-    records = read_records(data_root, path, ("label", "sentence", "id"))
-    for text in _join_sentences(records) if is_table(path) else map(_parse_abstract, records):
+    for text in map(_parse_abstract, read_records(data_root, path)):
         if not text.segments[0]:
             dropped.add(NO_TEXT, text.id)
         if not text.target:
@@ -421,35 +331,18 @@ def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Ite
         yield text
 
 
-def _join_sentences(rows: Iterator[LanguageRecord]) -> Iterator[LabelledText]:
-    for name, group in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):
-        sentences = list(group)
-        columns = set()
-        for row in sentences:
-            cells = [_CELL.fullmatch(cell.strip()) for cell in row.values["label"].split(",")]
-            if not all(cell and int(cell[1]) < len(HALLMARKS) for cell in cells):
-                raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
-            columns |= {int(cell[1]) for cell in cells if cell and cell[2] == "1"}
-        text = join_paragraphs([row.values["sentence"] for row in sentences])
-        yield LabelledText(name, (text,), _list_names(columns), name)
-
-
 def _parse_abstract(record: LanguageRecord) -> LabelledText:
     labels: Any = record.need("label", "labels")
     if not isinstance(labels, list):
         raise InputError(f"{record.where}: the labels are {labels!r:.40}, not a list")
     if len(labels) == len(HALLMARKS) and set(labels) <= {0, 1}:
-        target = _list_names({column for column, value in enumerate(labels) if value})
+        target = tuple(name for name, value in zip(HALLMARKS, labels, strict=True) if value)
     else:
         named = {str(name).strip().lower() for name in labels}
         if unknown := sorted(named.difference(HALLMARKS)):
             raise InputError(f"{record.where}: {unknown[0]!r} is not one of the ten hallmarks")
         target = tuple(name for name in HALLMARKS if name in named)
     return LabelledText(record.id, (join_paragraphs(record.need(*FIRST_FIELDS)),), target, record.id)
-
-
-def _list_names(columns: set[int]) -> tuple[str, ...]:
-    return tuple(HALLMARKS[column] for column in sorted(columns))
 
 
 SQUAD_REPO = "rajpurkar/squad_v2"
@@ -490,37 +383,30 @@ class SquadFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuestions:
-    """Read documents (`id`, `context`) and questions about them (`document_id`), or one file like SQuAD's.
+    """Read documents (`id`, `context`) and questions about them (`document_id`).
 
     A hash of the document's id assigns its questions to test (test_share), dev (dev_share) or train. For
     COVID-QA, whose only file has no split.
     """
 
+    FORMER: ClassVar = {"documents": "documents.jsonl", "questions": "questions.jsonl", "whole": "COVID-QA.json"}
     folder: str
     test_share: float = 0.25
     dev_share: float = 0.1
-    documents: str = "documents.jsonl"
-    questions: str = "questions.jsonl"
-    whole: str = "COVID-QA.json"
     obtain: str = ""
 
     def read(self, data_root: DataRoot) -> SpanInput:
         """Return the questions of all documents."""
         dropped = DropReport()
-        folder = data_root.local(self.folder, self.obtain)
-        whole = find_file(folder, self.whole)
-        questions = (
-            _read_articles(data_root, whole, dropped) if whole else self._read_questions(data_root, folder, dropped)
-        )
         parts: Parts[ContextQuestion] = {part: [] for part in PARTS}
-        for question in questions:
+        for question in self._read_questions(data_root, data_root.local(self.folder, self.obtain), dropped):
             fraction = random_fraction("test", question.group)
             is_dev = fraction < self.test_share + self.dev_share
             parts["test" if fraction < self.test_share else "dev" if is_dev else "train"].append(question)
         return build_span_input(parts, dropped, self.folder)
 
     def _read_questions(self, data_root: DataRoot, folder: Path, dropped: DropReport) -> Iterator[ContextQuestion]:
-        paths = (require_data_file(folder, name) for name in (self.documents, self.questions))
+        paths = (require_data_file(folder, name) for name in ("documents.jsonl", "questions.jsonl"))
         contexts, questions = (read_records(data_root, path) for path in paths)
         context_of = {record.id: str(record.need("context") or "") for record in contexts}
         for record in questions:
@@ -602,7 +488,7 @@ def _read_articles(data_root: DataRoot, path: Path, dropped: DropReport) -> Iter
         title = clean_text(article.get("title"))
         for paragraph in _require_objects(article, "paragraphs", path):
             context = paragraph.get("context") or ""
-            group = title or as_id(paragraph.get("document_id")) or str(number)
+            group = title or str(number)
             for row in _require_objects(paragraph, "qas", path):
                 if not context:
                     dropped.add(NO_CONTEXT, as_id(row.get("id")))
@@ -621,7 +507,7 @@ def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport
     """Return the questions of some articles of SQuAD-2, from the hub's data set or a copy of it."""
     wanted, shared, questions = {_normalize_title(topic) for topic in topics}, dict[str, str](), list[ContextQuestion]()
     for split in ("train", "validation"):
-        for row in data_root.rows(SQUAD_REPO, "squad_v2", split=split, dropped=dropped):
+        for row in data_root.rows(SQUAD_REPO, "squad_v2", split=split):
             if _normalize_title(title := clean_text(row.get("title"))) in wanted:
                 context = shared.setdefault(row["context"], row["context"])
                 if question := parse_question(row, context, title, dropped):

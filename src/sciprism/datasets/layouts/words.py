@@ -19,7 +19,6 @@ from sciprism.datasets.layouts.texts import (
     PartFiles,
     Parts,
     concatenate_parts,
-    is_table,
     read_records,
     require_rows,
     split_off_dev,
@@ -123,7 +122,8 @@ def merge_types(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _read_sentences(data_root: DataRoot, path: Path, part: Part, dropped: DropReport) -> Iterator[TaggedSentence]:
     """Yield the sentences of a file, tags normalized; empty and malformed ones are counted."""
-    rows = read_tagged_lines(data_root.lines(path)) if is_table(path) else _read_objects(data_root, path)
+    is_text = path.name.removesuffix(".gz").endswith((".tsv", ".txt"))
+    rows = read_tagged_lines(data_root.lines(path)) if is_text else _read_objects(data_root, path)
     for number, words, raw in rows:
         name = f"{part}/{number}"
         if not words:

@@ -31,7 +31,7 @@ from sciprism.encoders.checkpoints.sentence_transformers import backbone_folder
 from sciprism.encoders.methods.registry import PLAIN, FormatOptions, PerFormat
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
-from sciprism.hub import check_reachable, client_errors, first_line
+from sciprism.hub import ask_hub
 from sciprism.text.tokenizer import open_tokenizer, read_json
 
 # The model that `Encoder.load()` loads without a name.
@@ -290,16 +290,14 @@ def _download(
             return cached
     except (LocalEntryNotFoundError, HFValidationError):
         pass
-    failures: tuple[type[Exception], ...] = (InputError, *client_errors())
     try:
-        check_reachable()
-        for options in wanted:
-            path = Path(fetch(**options))
-            if enough(path):
-                break
-    except failures as error:
-        reason = f"the hub did not deliver it: {first_line(error)}"
-        raise InputError(f"{what}, is not in the local hub cache, and {reason}") from error
+        with ask_hub():
+            for options in wanted:
+                path = Path(fetch(**options))
+                if enough(path):
+                    break
+    except InputError as error:
+        raise InputError(f"{what}, is not in the local hub cache, and the hub did not deliver it: {error}") from error
     return path
 
 

@@ -86,9 +86,10 @@ Files = Annotated[
 class HubData(BaseModel):
     """A hub data set; its dev split is called validation."""
 
+    model_config = ConfigDict(extra="forbid")
+
     path: str
     name: str | None = None
-    revision: str | None = None
 
 
 class PublishedTask(BaseModel):
@@ -153,7 +154,7 @@ class PublishedTask(BaseModel):
                 yield from data_root.located_records(path)
         elif hub := self.dataset:
             split = SPLITS[part]
-            rows = data_root.rows(hub.path, hub.name or "", split=split, revision=hub.revision or "")
+            rows = data_root.rows(hub.path, hub.name or "", split=split)
             for number, row in enumerate(rows, 1):
                 yield f"{hub.path}, {hub.name or 'default'}, {split}, record {number}", row
 

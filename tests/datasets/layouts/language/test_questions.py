@@ -112,14 +112,6 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
     assert sum(map(len, parts)) == 80 and not parts[0] & (parts[1] | parts[2]) and not parts[1] & parts[2]
     assert len(parts[0]) > 40 and 2 < len(parts[1]) < 20 and 10 < len(parts[2]) < 32
     assert counted(data) == {"question without a context, dropped": 2}
-    articles = [
-        {"paragraphs": [{"context": each["context"], "document_id": each["id"], "qas": asked[2 * n : 2 * n + 2]}]}
-        for n, each in enumerate(documents)
-    ]
-    text(tmp_path / "qa_covidqa/COVID-QA.json", json.dumps({"data": articles}))
-    whole = DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
-    assert whole.ids == data.ids and whole.contexts == data.contexts
-    (tmp_path / "qa_covidqa/COVID-QA.json").unlink()
     with pytest.raises(InputError, match=r"the data 'covid' are not in .*; ask"):
         DocumentQuestions(folder="covid", obtain="ask").read(DataRoot(tmp_path))
     (tmp_path / "qa_covidqa/questions.jsonl").unlink()

@@ -1,8 +1,8 @@
-"""Hallmarks of abstracts from tables of sentences; pairs of drugs from documents."""
+"""Hallmarks of abstracts; pairs of drugs from documents."""
 
 import pytest
 
-from build_data import counted, lines, text
+from build_data import counted, lines
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.texts import HALLMARKS, DrugPairs, HallmarkAbstracts, PartFiles
 from sciprism.errors import InputError
@@ -10,32 +10,11 @@ from sciprism.errors import InputError
 BOTH = ("train", "test")
 
 
-def cells(*held):
-    return ",".join(f"{place}_{int(place in held)}" for place in range(10))
-
-
 def hallmarks(folder):
-    return HallmarkAbstracts(files=PartFiles(folders=("HoC", "HoC_hf", "open"))).read(DataRoot(folder))
+    return HallmarkAbstracts(files=PartFiles(folders=("HoC_hf", "open"))).read(DataRoot(folder))
 
 
-def test_an_abstract_has_the_hallmarks_of_its_sentences(tmp_path):
-    rows = [
-        (cells(3), "First .", "11_0"),
-        (cells(0, 3), 'Second "x" .', "11_1"),
-        (cells(), "Alone .", "12_0"),
-        (cells(9), "Third .", "11_2"),
-    ]
-    for part in BOTH:
-        table = "".join("\t".join(row) + "\n" for row in rows)
-        text(tmp_path / f"data/HoC/{part}.tsv", f"labels\tsentence\tindex\n{table}")
-    data = hallmarks(tmp_path)
-    assert data.texts[:3] == [('First . Second "x" .',), ("Alone .",), ("Third .",)]
-    assert data.targets[:3] == [(HALLMARKS[0], HALLMARKS[3]), (), (HALLMARKS[9],)]
-    assert data.ids[:3] == ["train/11", "train/12", "train/11#2"], "only sentences that stand together"
-    assert counted(data)["no hallmark"] == 2
-
-
-def test_abstracts_of_json_lines_are_the_same(tmp_path):
+def test_hallmarks_are_a_vector_or_names(tmp_path):
     for part in BOTH:
         lines(tmp_path / f"seqcls/HoC_hf/{part}.json", [{"id": "8", "sentence": "A.", "label": [0] * 9 + [1]}])
         row = {"id": "8", "text": "A.", "labels": ["Tumor promoting inflammation"], "sentences": ["A."]}
@@ -44,17 +23,10 @@ def test_abstracts_of_json_lines_are_the_same(tmp_path):
     (tmp_path / "seqcls").rename(tmp_path / "elsewhere")
     assert first.targets == hallmarks(tmp_path).targets == [(HALLMARKS[9],)] * 2
     lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": ["ageing"]}])
-    with pytest.raises(InputError, match="record 1: 'ageing' is not one of the ten hallmarks"):
+    with pytest.raises(InputError, match="line 1: 'ageing' is not one of the ten hallmarks"):
         hallmarks(tmp_path)
     lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": []}])
     with pytest.raises(InputError, match="all train texts have no label"):
-        hallmarks(tmp_path)
-
-
-def test_labels_of_another_form_are_refused(tmp_path):
-    for part in BOTH:
-        text(tmp_path / f"data/HoC/{part}.tsv", "11_1\tx\t5_0\n")
-    with pytest.raises(InputError, match="line 1: the labels are '11_1'"):
         hallmarks(tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_no_sentence_ends_inside_an_entity(tmp_path):
 
 
 def test_broken_records_are_named(tmp_path):
-    with pytest.raises(InputError, match="record 1: unknown split 'all'; known: train"):
+    with pytest.raises(InputError, match="line 1: unknown split 'all'; known: train"):
         read(tmp_path, [document("a", "all", [])])
-    with pytest.raises(InputError, match=r"record 1: entity 0 is .*; it needs start, end and label"):
+    with pytest.raises(InputError, match=r"line 1: entity 0 is .*; it needs start, end and label"):
         read(tmp_path, [document("a", "train", [{"start": 1}])])

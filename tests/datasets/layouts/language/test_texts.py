@@ -1,15 +1,10 @@
-"""Texts of one and two segments: BLURB's tables, LinkBERT's JSON lines, PubMedQA's object, open copies."""
-
-import csv
-import io
+"""Texts of one and two segments: LinkBERT's JSON lines, open copies."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from build_data import counted, lines, text
+from build_data import counted, lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.texts import LabelledTexts, PartFiles, read_records
+from sciprism.datasets.layouts.texts import LabelledTexts, PartFiles
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("set", "set_hf"))
@@ -18,12 +13,6 @@ BOTH = ("train", "test")
 
 def read(folder, **more):
     return LabelledTexts(files=FILES, **more).read(DataRoot(folder))
-
-
-def tables(folder, content):
-    for part in BOTH:
-        text(folder / f"data_generation/data/set/{part}.tsv", content)
-    return folder
 
 
 def objects(folder, rows):
@@ -61,12 +50,10 @@ def test_what_cannot_be_learnt_is_said(tmp_path):
         read(objects(tmp_path, [{"text": "a", "label": "x"}, {"text": "b", "label": "x"}]))
     with pytest.raises(InputError, match=r"all train texts have 1\.0"):
         read(objects(tmp_path, [{"text": "a", "label": 1}]), target="number")
-    with pytest.raises(InputError, match=r"record 1: no field label or score or .*; the record has text"):
+    with pytest.raises(InputError, match=r"line 1: no field label or score or .*; the record has text"):
         read(objects(tmp_path, [{"text": "a"}]))
     with pytest.raises(InputError, match="no train rows"):
         read(objects(tmp_path, []))
-    with pytest.raises(InputError, match=r"train.tsv, line 1: 2 cells, expected 3"):
-        read(tables(tmp_path, "a\tb\n"))
 
 
 def test_a_class_that_train_lacks_is_counted(tmp_path):
@@ -82,17 +69,3 @@ def test_dev_is_drawn_whatever_the_order(tmp_path):
     drawn = [{data.ids[row] for row in data.dev} for data in (first, second)]
     assert drawn[0] == drawn[1] and 20 < len(drawn[0]) < 60
     assert len(first.train) + len(first.dev) == len(first.test) == 200
-
-
-CELLS = st.text(st.sampled_from('ab"\n ,é'), min_size=1, max_size=12).filter(lambda cell: cell.strip())
-LAST = st.text(st.sampled_from('ab"\t ,é'), max_size=12)
-ROWS = st.lists(st.tuples(CELLS, LAST), min_size=1, max_size=5)
-
-
-@given(ROWS)
-def test_tables_come_back_as_a_writer_of_tables_wrote_them(tmp_path_factory, rows):
-    whole = io.StringIO()
-    csv.writer(whole, delimiter="\t", lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
-    path = text(tmp_path_factory.mktemp("tsv") / "train.tsv", whole.getvalue())
-    found = list(read_records(DataRoot(path.parent), path, ("id", "one", "two")))
-    assert [(each.values["one"], each.values["two"]) for each in found] == rows

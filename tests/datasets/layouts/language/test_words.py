@@ -117,7 +117,7 @@ def test_what_cannot_be_learnt_or_found_is_said(tmp_path):
         read(tmp_path)
     lines(tmp_path / "ner/train.json", [{"tokens": ["a"], "ner_tags": [1]}])
     lines(tmp_path / "ner/test.json", [{"tokens": ["a"], "ner_tags": ["B"]}])
-    with pytest.raises(InputError, match=r"record 1: the tags are numbers"):
+    with pytest.raises(InputError, match=r"line 1: the tags are numbers"):
         read(tmp_path, WordTags(files=PartFiles(folders=("ner",))))
 
 
