@@ -48,9 +48,9 @@ from sciprism.uses.matching.assignment import (
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
 from sciprism.uses.matching.expertise import ExpertiseScorer, build_profiles, encode_papers, mean_of_best
 from sciprism.uses.matching.reviewers import Authorship, Reviewer, StatedPairs
-from sciprism.uses.matching.settings import MatchSettings, parse_scoring
+from sciprism.uses.matching.settings import MatchSettings
 
-RULES = ("best", "mean-3", "mean-10", "percentile-75")
+RULES = {"best": 1, "mean-3": 3, "mean-10": 10}
 PROFILE = 20
 SEED = 0
 
@@ -92,12 +92,12 @@ def score_rules(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]
     papers, profiles = build_profiles(people)
     rows = {(paper.title, paper.abstract): row for row, paper in enumerate(given.papers)}
     own = vectors[[rows[paper.title, paper.abstract] for paper in papers]]
-    scores = {rule: ExpertiseScorer(vectors, own, profiles, parse_scoring(rule)).score_all() for rule in RULES}
+    scores = {rule: ExpertiseScorer(vectors, own, profiles, best).score_all() for rule, best in RULES.items()}
     return {rule: each[given.pairs[:, 0], given.pairs[:, 1]].astype(np.float64) for rule, each in scores.items()}
 
 
 def score_baselines(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores of all rated pairs by the mean vector, BM25 (mean of the best 3) and at random."""
+    """Return the scores of all rated pairs by a percentile, the mean vector, BM25 (mean of the best 3), at random."""
     unit = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
     means = np.stack([unit[rows].mean(axis=0) for rows in given.profiles])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -107,6 +107,9 @@ def score_baselines(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndar
     ranked = dict(zip(rated.tolist(), BM25System().rank(papers.take(rated), papers.take(written)), strict=True))
     places = [np.searchsorted(written, rows) for rows in given.profiles]
     return {
+        "percentile-75": np.array(
+            [np.percentile(unit[given.profiles[r]] @ unit[p], 75) for p, r in given.pairs.tolist()]
+        ),
         "mean vector": (unit[given.pairs[:, 0]] * means[given.pairs[:, 1]]).sum(axis=1),
         "bm25": np.array(
             [mean_of_best(np.asarray(ranked[p], np.float64)[None, places[r]], 3)[0] for p, r in given.pairs.tolist()]
@@ -146,9 +149,9 @@ def measure_assignments(data: DataRoot, submissions: int, reviewers: int) -> dic
     encoder = Encoder.load()
     own, profiles = build_profiles(people)
     vectors = encode_papers(encoder, {"submissions": papers, "profiles": own})
-    scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, parse_scoring("mean-3")).score_all()
+    scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, 3).score_all()
     known = ConflictInput(papers, [Authorship()] * len(papers), people, 2016)
-    found = list(find_conflicts(known, ("author", "coauthor", "own-paper")))
+    found = list(find_conflicts(known))
     forbidden = tuple(np.array(sorted({(each.paper, each.reviewer) for each in found}), np.int64).reshape(-1, 2).T)
     most = -(-3 * len(papers) * 6 // (5 * len(people)))  # 20 % more than needed
     required = require(len(papers), len(people), 3, most, forbidden)
@@ -265,7 +268,7 @@ def measure_scale(size: int, papers: int = PROFILE, dim: int = 384) -> dict[str,
     found: dict[str, Any] = {}
     for objective in ("sum", "fair"):
         start = time.perf_counter()
-        scores = PairScores(ExpertiseScorer(submissions, written, profiles, parse_scoring("mean-3")).score_all())
+        scores = PairScores(ExpertiseScorer(submissions, written, profiles, 3).score_all())
         scored = time.perf_counter()
         settings = MatchSettings(objective=objective, candidates=50)  # type: ignore[arg-type]
         solved = solve_assignment(AssignmentTask(required, scores, StatedPairs(), settings))

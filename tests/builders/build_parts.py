@@ -9,7 +9,7 @@ import numpy as np
 
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.papers.abstracts import AbstractCompletion
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection
 from sciprism.store.embed_files import EmbedInput, embed_files

@@ -119,7 +119,7 @@ def test_an_assignment_is_explained(command):
 
 
 def test_the_scores_of_the_best_pairs_are_stored(command, monkeypatch):
-    monkeypatch.setattr("sciprism.uses.matching.result.MAX_SCORES", 1)
+    monkeypatch.setattr("sciprism.uses.matching.run.MAX_SCORES", 1)
     assert command(*BASE)[0] == 0
     details = json.loads(Path("out/pairs.details.json").read_text())["submissions"][0]
     assert details["considered"] == 4 and len(details["scores"]) == 2 == len(details["assigned"])

@@ -12,7 +12,7 @@ from build_zotero import build_zotero
 from format_samples import BINARY
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 from sciprism.papers.readers.registry import paper_readers
 
 NAMES = sorted(paper_readers)

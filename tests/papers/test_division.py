@@ -8,7 +8,7 @@ import pytest
 from fake_encoder import some_papers
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "4", "1/0", "a/b", "-1/4", "1/4/2", "", "1/1000000"])

@@ -18,7 +18,6 @@ from build_dumps import (
 )
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import list_paper_files, read_changes
 from sciprism.papers.records import Deletion
 from sciprism.store.embed_files import LastRecords
@@ -49,8 +48,8 @@ def test_the_last_records_of_a_base_and_its_updates_are_the_final_state(name: st
     papers = list(read_papers(paths, report=report))
     assert all(isinstance(paper, Paper) for paper in papers) and len(papers) == report.papers == 13
     assert report.deletions == 4 and {file.format for file in report.files} == {name}
-    deleted = [each for each in read_changes(paths, options=ReadOptions(id_prefix="x:")) if isinstance(each, Deletion)]
-    assert [each.id for each in deleted] == ["x:" + id_form.format(number) for number in (1, 99, 5, 20)]
+    deleted = [each for each in read_changes(paths) if isinstance(each, Deletion)]
+    assert [each.id for each in deleted] == [id_form.format(number) for number in (1, 99, 5, 20)]
     assert all(each.place and each.place.record for each in deleted)
 
 

@@ -13,10 +13,9 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_file
 from sciprism.limits import LIMITS, limit
-from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_names
+from sciprism.papers.bibliographic_fields import find_noted_ids, parse_printed_list, split_keywords, split_names
 from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, normalize_doi, normalize_unicode
 from sciprism.papers.identity import identify
-from sciprism.papers.printed_values import parse_printed_list
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.readers.vocabularies import is_annif_object

@@ -104,13 +104,10 @@ def test_places_and_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     places = [str(paper.place) for paper in read_papers([one])]
     assert places == ["a/k.csv, record 1 (line 2)", "a/k.csv, record 2 (line 3)"]
-    assert ids(one, id_prefix="x-") == ["x-1", "doi:10.1/b"]  # what was derived is of the paper, not of the file
     assert ids(one, one, ids_per_file=True) == ["k.csv:1", "doi:10.1/b"] * 2
     assert ids(Path(), ids_per_file=True) == ["a/k.csv:1", "doi:10.1/b", "b/k.csv:1", "doi:10.1/b"]
-    with pytest.raises(InputError, match=r"a/k.csv and b/k.csv would have the same ids.*--id-prefix"):
+    with pytest.raises(InputError, match=r"a/k.csv and b/k.csv would have the same ids.*name the folder"):
         ids(one, two, ids_per_file=True)
     with pytest.raises(InputError, match="needs the name of a file"):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(table.encode())))
         ids(Path("-"), ids_per_file=True)
-    with pytest.raises(InputError, match="' ' has space around it"):
-        ids(one, id_prefix=" ")

@@ -13,7 +13,7 @@ from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import InputError
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
 from sciprism.store.embed_files import EmbedInput, LastRecords

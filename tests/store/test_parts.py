@@ -11,7 +11,7 @@ from build_parts import LAYOUT, describe, embed_parts, embed_whole, load, write_
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 from sciprism.store import StoredCollection, delete
 from sciprism.store.embed_files import EmbedInput
 from sciprism.store.parts import embed_part, merge

@@ -21,8 +21,14 @@ from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.recommending import interests
 from sciprism.uses.recommending import run as module
 from sciprism.uses.recommending.interests import describe_interests, find_interests, find_typical_terms
-from sciprism.uses.recommending.results import Recommendations, write_recommendations
-from sciprism.uses.recommending.run import LibraryProfile, choose_papers, is_near_copy, recommend
+from sciprism.uses.recommending.run import (
+    LibraryProfile,
+    Recommendations,
+    choose_papers,
+    is_near_copy,
+    recommend,
+    write_recommendations,
+)
 from sciprism.uses.recommending.settings import RecommendSettings
 
 
@@ -89,9 +95,10 @@ def test_relevance_is_the_power_mean_of_the_similarities_to_own_papers() -> None
     assert found.overall.tolist() == [0.0] and found.nearest[0] == pytest.approx(0.64)
 
 
-def test_unwanted_papers_and_age_lower_the_relevance() -> None:
+def test_unwanted_papers_and_age_lower_the_relevance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNWANTED_WEIGHT", 0.5)
     vectors, years = np.array([[0.6, 0.8, 0.0]] * 4), np.array([2020.0, 2010.0, np.nan, 2030.0])
-    plain = build_profile(AXES[1:2], [0], AXES[:1], unwanted_weight=0.5, half_life=10.0, now=2020)
+    plain = build_profile(AXES[1:2], [0], AXES[:1], half_life=10.0, now=2020)
     expected = [0.5, 0.25, 0.25, 0.5]  # (0.8 - 0.5 * 0.6) * age; a year ahead counts as this year
     assert plain.score(vectors, years).overall == pytest.approx(expected)
     assert plain.measure_unwanted(vectors) == pytest.approx([0.6] * 4)
@@ -112,7 +119,6 @@ def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:
         ({"interests": 0}, "interests is 0"),
         ({"balance": 1.5}, "balance is 1.5"),
         ({"diversity": 1.0}, "diversity is 1.0"),
-        ({"unwanted_weight": -1.0}, "unwanted_weight is -1.0"),
         ({"half_life": 0.0}, "half_life is 0.0; give a number from 0.001"),
     ],
 )
@@ -299,12 +305,13 @@ def test_versions_of_a_paper_of_the_library_count_once() -> None:
     assert run([*once, printed], [printed]).counts.owned, "a version of the library is known"
 
 
-def test_unwanted_papers_go_down_and_age_counts_if_it_is_asked_for() -> None:
-    found = run(unwanted=[HALOS[4]], balance=0.0, unwanted_weight=1.0)
+def test_unwanted_papers_go_down_and_age_counts_if_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ids(run(unwanted=[HALOS[4]], balance=0.0))[0] == "h5"
+    monkeypatch.setattr(module, "UNWANTED_WEIGHT", 1.0)
+    found = run(unwanted=[HALOS[4]], balance=0.0)
     assert found.counts.unwanted == 1 and "h4" not in ids(found)
     assert set(ids(found)[:2]) == {"g2", "g3"}, "halos are not wanted"
     assert all(hit.unwanted is not None for hit in found.hits) and found.counts.unwanted_given == 1
-    assert ids(run(unwanted=[HALOS[4]], balance=0.0, unwanted_weight=0.0))[0] == "h5"
     aged = [replace(HALOS[5], id=name, title=f"Halos {name}", year=year) for name, year in (("o", 1950), ("y", 2019))]
     plain, young = run(new=aged), run(new=aged, half_life=10.0, now=2020)
     assert ids(young) == ["y", "o"] and {hit.id: hit.score for hit in plain.hits}["o"] > young.hits[1].score

@@ -425,9 +425,8 @@ def test_corpora_of_annif_in_every_form(tmp_path: Path, name: str):
         "@article{x,\n\turl = {http://x/1}}\n",
     ],
 )
-def test_other_files_are_no_corpora(tmp_path: Path, text: str):
-    (tmp_path / "file.json").write_text(text)
-    assert not paper_readers["annif"].recognizes(text) and not suggestions.is_annif_folder(tmp_path)
+def test_other_files_are_no_corpora(text: str):
+    assert not paper_readers["annif"].recognizes(text)
 
 
 @pytest.mark.parametrize(
@@ -444,31 +443,3 @@ def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path, name, tex
         list(read_papers(tmp_path / name))
     assert len(list(read_papers(tmp_path / name, report=report, skip_bad=True))) == 3
     assert all(reason in skipped.reason for reason, skipped in zip(reasons, report.skipped, strict=True))
-
-
-def test_folders_of_full_texts(tmp_path: Path):
-    files = {
-        "a.txt": "Waves of storms\n\nThey are high.\nVery.",
-        "a.tsv": f"<{X}1>\twaves\n{X}2\twind\n\n",
-        "a.key": "calm\n",
-        "b.txt": "\ufeffCalm days",
-        "b.key": "calm\r\nno wind\r\n",
-        "d.json": json.dumps(
-            {"document_id": "D", "text": "Long text.", "metadata": {"title": "Short"}, "subjects": []}
-        ),
-        "e.key": "alone\n",
-        "f.json": "[]",
-    }
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
-    dropped = DropReport()
-    assert suggestions.is_annif_folder(tmp_path)
-    with pytest.raises(InputError, match=r"f\.json: not a document in Annif's JSON"):
-        suggestions.read_annif_folder(tmp_path)
-    papers = suggestions.read_annif_folder(tmp_path, dropped=dropped, skip_bad=True)
-    assert [(paper.id, paper.title, paper.abstract, paper.keywords) for paper in papers] == [
-        ("a", "Waves of storms", "They are high. Very.", (f"{X}1", f"{X}2")),
-        ("b", "Calm days", "", ("calm", "no wind")),
-        ("D", "Short", "Long text.", ()),
-    ]
-    assert [dropped.count(reason) for reason in dropped.ids] == [1, 1]

@@ -235,7 +235,7 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers.division import InputPart
+    from sciprism.papers.input_paths import InputPart
 
     if output.suffix in (".parquet", ".npy", ".csv") and not output.is_dir():
         raise InputError(f"{output}: embed makes a folder; name one, then: sciprism export FOLDER -o {output}")

@@ -135,7 +135,7 @@ def _other_languages(result: PaperInspection) -> Iterator[str]:
 
 def _clashes(clashes: Sequence[IdClash]) -> Iterator[str]:
     """Say how many ids clash, and name the first ones with the places of their papers."""
-    yield f"{len(clashes):,}; `sciprism embed` needs other ids: --ids-per-file, --id-prefix, or a correction"
+    yield f"{len(clashes):,}; `sciprism embed` needs other ids: --ids-per-file, or a correction"
     for clash in clashes[:MAX_SHOWN]:
         places = "; ".join(str(place) for place in clash.places[:MAX_PLACES])
         more = len(clash.places) - MAX_PLACES

@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
-    from sciprism.uses.matching.result import ExplainedPair, ExplainedSubmission, Matching
+    from sciprism.uses.matching.run import ExplainedPair, ExplainedSubmission, Matching
 
 
 MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
@@ -53,7 +53,7 @@ def assign(
 
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
-    from sciprism.uses.matching.result import check_companions, describe_unchecked, list_companions
+    from sciprism.uses.matching.run import check_companions, describe_unchecked, list_companions
     from sciprism.uses.matching.run import match as assign_reviewers
 
     check_outputs(
@@ -182,7 +182,7 @@ def explain(
 
     Example: sciprism match explain S1 "Ann Lee" -a assignments.csv
     """
-    from sciprism.uses.matching.result import FinishedAssignment
+    from sciprism.uses.matching.run import FinishedAssignment
 
     finished = FinishedAssignment(_find_assignment(assignment))
     row = finished.find_submission(submission)
@@ -220,7 +220,7 @@ def report(
 
     Example: sciprism match report -a assignments.csv -o report
     """
-    from sciprism.uses.matching.result import FinishedAssignment, write_pages
+    from sciprism.uses.matching.run import FinishedAssignment, write_pages
 
     finished = FinishedAssignment(_find_assignment(assignment))
     write_pages(finished, output)

@@ -168,7 +168,6 @@ class IdentifiedReading(TableReading):
 
     reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
     encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
-    id_prefix: Annotated[str, "A text before the ids of all files."] = ""
     ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers."] = False
     abstracts: Annotated[
         tuple[str, ...], "A file with abstracts of papers that lack one, by DOI, id or title; repeatable."
@@ -176,7 +175,7 @@ class IdentifiedReading(TableReading):
 
     def build(self) -> ReadOptions:
         """Return the options of a reader."""
-        more = {"id_prefix": self.id_prefix, "ids_per_file": self.ids_per_file, "encoding": self.encoding}
+        more = {"ids_per_file": self.ids_per_file, "encoding": self.encoding}
         return replace(Reading.build(self), **more)  # type: ignore[arg-type]
 
 

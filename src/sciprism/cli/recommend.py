@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sciprism.papers.records import Paper
-    from sciprism.uses.recommending.results import LeftOut, Recommendation, Recommendations
+    from sciprism.uses.recommending.run import LeftOut, Recommendation, Recommendations
 
 SHOWN = 10  # papers that the terminal shows where a file holds all of them
 MAX_NEAR = 48  # characters of an own paper's title in the terminal
@@ -57,7 +57,7 @@ def recommend(
 
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """
-    from sciprism.uses.recommending import results
+    from sciprism.uses.recommending import run as results
 
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
     if output is not None:  # a wrong name is an error now, not after the work
@@ -117,7 +117,7 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
 
 def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
     """Name the papers that are left out with the reason, or the first of many."""
-    from sciprism.uses.recommending.results import REPEATED, SEEN, UNWANTED, name_left_out
+    from sciprism.uses.recommending.run import REPEATED, SEEN, UNWANTED, name_left_out
 
     places = {UNWANTED: "is in --not as [{}]", SEEN: "was shown before as [{}]", REPEATED: "repeats the new paper [{}]"}
     where = f"in {name_left_out(files[0])}" if files else "with --json, or in a file with -o"

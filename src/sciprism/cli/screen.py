@@ -235,7 +235,6 @@ def _print_report(report: dict[str, Any]) -> None:
 def replay(
     records: Records,
     reading: RecordReading,
-    labels: Annotated[str, "The column of labels in the file, 1 and 0; else found by its name."] = "",
     seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
     output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
 ) -> None:
@@ -247,7 +246,7 @@ def replay(
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
-    session = Screening(reading.read(records), column=labels)
+    session = Screening(reading.read(records))
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     truth = [session.labels[row] == "include" for row in rows]
     vectors = None if reading.encoder is None else reading.encoder([*map(session.paper, rows)])

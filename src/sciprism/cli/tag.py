@@ -219,15 +219,11 @@ class TagPlaces:
         """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
         from sciprism.uses.tagging.evidence import TaggedPapers, build_tags
-        from sciprism.uses.tagging.suggestions import is_annif_folder, read_annif_folder, read_tag_table, resolve_tags
+        from sciprism.uses.tagging.suggestions import read_tag_table, resolve_tags
 
-        path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
+        dropped, table = DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
-        if self.tags is None and is_annif_folder(path):
-            papers = read_annif_folder(path, dropped=dropped, skip_bad=reading.skip_bad)
-            rows = encode_papers(papers, vectors)
-        else:
-            papers, rows = read_papers_with_vectors(name, reading, vectors)
+        papers, rows = read_papers_with_vectors(name, reading, vectors)
         if self.tags is not None:
             table = read_tag_table(self.tags, dropped)
             named = [table.pop(paper.id, []) for paper in papers]
@@ -324,7 +320,7 @@ def suggest(
 
 @tag.command("train")
 def train(
-    papers: Annotated[str, "Tagged papers: a file, a collection, or Annif's corpus, file or folder."],
+    papers: Annotated[str, "Tagged papers: a file, such as Annif's corpus, or a collection."],
     vocabulary: VocabularyFiles,
     tags: TagPlaces,
     reading: TableReading,

@@ -27,7 +27,6 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import HEAD, describe_wrong_file
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.cleaning import clean_name
 from sciprism.papers.remote.objects import RemoteObject
 
 _INVALID = re.compile("[\ud800-\udfff]")
@@ -148,25 +147,20 @@ class BadRecord:
 class ReadOptions:
     """How files are read.
 
-    columns: our field -> the header of a table's column. id_prefix, ids_per_file: put this text, or the name of the
-    file, before each id, as row numbers recur from file to file; ids derived from a DOI or the text stay as they are.
-    required_column: the field that a table must have. encoding: of all text files without a byte order mark; "" for
-    UTF-8 or a guess. language: of the names of a vocabulary that has several, such as "de"; "" for English.
+    columns: our field -> the header of a table's column. ids_per_file: put the name of the file before each id, as row
+    numbers recur from file to file; ids derived from a DOI or the text stay as they are. required_column: the field
+    that a table must have. encoding: of all text files without a byte order mark; "" for UTF-8 or a guess. language: of
+    the names of a vocabulary that has several, such as "de"; "" for English.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    id_prefix: str = ""
     ids_per_file: bool = False
     required_column: str = "title"
     encoding: str = ""
     language: str = ""
 
-    def check(self) -> None:
-        """Raise InputError for an unknown encoding, or a prefix that does not stay as it is in an id."""
-        if self.encoding:
-            check_encoding(self.encoding)
-        if self.id_prefix and clean_name(f"{self.id_prefix}1") != f"{self.id_prefix}1":
-            raise InputError(f"the prefix of ids {self.id_prefix!r} has space around it or letters that cannot be seen")
+    def __post_init__(self) -> None:
+        _ = self.encoding and check_encoding(self.encoding)
 
 
 class InputFile:

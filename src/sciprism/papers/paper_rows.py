@@ -17,6 +17,10 @@ from sciprism.papers.bibliographic_fields import (
     find_retraction,
     find_year,
     join_pages,
+    name_item,
+    name_object,
+    parse_cell,
+    parse_printed_list,
     reorder_name,
     split_keywords,
     split_list,
@@ -24,7 +28,6 @@ from sciprism.papers.bibliographic_fields import (
 )
 from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.printed_values import name_item, name_object, parse_cell, parse_printed_list
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 PAPER_HEADERS: Mapping[str, str] = rows.FIELD_NAMES["fields"]

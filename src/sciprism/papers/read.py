@@ -15,9 +15,8 @@ from sciprism.errors import InputError, ShownWarning
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
-from sciprism.papers.division import FilePiece, InputPart
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
-from sciprism.papers.input_paths import InputPath, Paths, file_size, find_paths, list_files
+from sciprism.papers.input_paths import FilePiece, InputPart, InputPath, Paths, file_size, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
 
@@ -194,7 +193,6 @@ class _RecordStream(Generic[Record]):
         """Check the reader; return paths that exist, with the part that is read of each."""
         if self.reader:
             self.formats[self.reader]  # raises InputError for an unknown name
-        self.options.check()
         return find_paths(paths)
 
     def _expand(self, paths: list[InputPath]) -> list[tuple[InputFile, str]]:
@@ -301,16 +299,15 @@ class _RecordStream(Generic[Record]):
     def _find_prefix(self, path: FilePath, name: str) -> str:
         """Return what precedes the ids of one file."""
         if not self.options.ids_per_file:
-            return self.options.id_prefix
+            return ""
         if str(path) == "-":
-            raise InputError("--ids-per-file needs the name of a file; give --id-prefix TEXT to standard input")
+            raise InputError("--ids-per-file needs the name of a file, which standard input has not")
         first = self.prefixed.setdefault(name, path)
         if first != path and (not isinstance(first, Path) or not first.samefile(str(path))):
             raise InputError(
-                f"{first} and {path} would have the same ids: both are {name}; name the folder that holds both, "
-                "or embed each with its own --id-prefix"
+                f"{first} and {path} would have the same ids: both are {name}; name the folder that holds both"
             )
-        return f"{self.options.id_prefix}{name}:"
+        return f"{name}:"
 
     def _skip(
         self, counts: FileReport, number: int | None, line: int | None, reason: str, piece: FilePiece | None = None

@@ -29,8 +29,6 @@ MAX_REASON_CHARS = 300  # characters of a reason: it quotes the value, which may
 # Exporters leave tabs and line ends in strings, and pandas writes NaN for what is missing.
 _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
-_WINDOW = 1 << 16  # characters in which a value is decoded: an error counts the lines of the whole text
-_FIRST = 1 << 8  # the fewest in which it is first: copying more would take longer than decoding a short value
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OBJECTS = r"[ \t\n\r]*\[[ \t\n\r]*[{\]]"
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
@@ -124,7 +122,6 @@ class _JsonStream:
         self._chunks, self._layout = chunks, layout
         self._number, self._most = count(1), limit("record")
         self._text, self._position, self._line = "", 0, 1
-        self._size = _WINDOW  # characters in which the next value is decoded first
 
     def records(self) -> Iterator[JsonValue]:
         """Yield all records of the file, up to the first that is broken."""
@@ -197,30 +194,23 @@ class _JsonStream:
         return key
 
     def _value(self) -> Any:
-        """Decode and skip the value that begins here, in a part of the text that grows until it has all of it."""
-        size: int | None = self._size
+        """Decode and skip the value that begins here; more text is read until it has all of it."""
         while True:
-            start = self._position
-            text, first = (self._text, 0) if size is None else (self._text[start : start + size], start)
             try:
-                value, end = _DECODER.raw_decode(text, start - first)
+                value, end = _DECODER.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
-                cut_off = error.msg.startswith("Unterminated") or error.pos > len(text) - 16
-                too_long = len(self._text) - start > self._most
-                if cut_off and (size is not None or (not too_long and self._read_more())):
-                    size = _WINDOW if size is not None and size < _WINDOW else None
+                cut_off = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
+                too_long = len(self._text) - self._position > self._most
+                if cut_off and not too_long and self._read_more():
                     continue
-                line = self._line + self._text.count("\n", start, first + error.pos)
-                raise ValueError(
-                    f"{describe_excess('record') if cut_off and too_long else error.msg} (line {line})"
-                ) from None
+                line = self._line + self._text.count("\n", self._position, error.pos)
+                reason = describe_excess("record") if cut_off and too_long else error.msg
+                raise ValueError(f"{reason} (line {line})") from None
             except RecursionError as error:
                 raise ValueError(str(error)) from None
-            if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
-                self._size = min(_WINDOW, max(_FIRST, 4 * (first + end - start)))  # as the next may be as long
-                self._advance(first + end)
+            if end < len(self._text) or not self._read_more():  # a number at the end may go on
+                self._advance(end)
                 return value
-            size = _WINDOW if size is not None and size < _WINDOW else None
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""

@@ -26,9 +26,8 @@ from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, start_work
 from sciprism.service.workspace import WorkspaceItem, read_document
-from sciprism.uses.matching.result import FinishedAssignment, write_pages
 from sciprism.uses.matching.reviewers import Reviewer, reviewer_id, write_rows
-from sciprism.uses.matching.run import match
+from sciprism.uses.matching.run import FinishedAssignment, match, write_pages
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 router = APIRouter(include_in_schema=False, route_class=BoundedRoute)

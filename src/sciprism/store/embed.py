@@ -164,7 +164,7 @@ class _EmbeddingRun:
         if len(gone) and not report.unchanged + report.changed + report.updated:
             raise InputError(
                 f"the input has none of the {len(gone):,} papers of {self._folder}, and none was deleted: is it the "
-                "input of this collection, with the same --id-prefix? `sciprism delete` deletes papers by their ids"
+                "input of this collection? `sciprism delete` deletes papers by their ids"
             )
         record = InputRecord(read=report.read, duplicates=report.duplicates, bad=report.bad)
         manifest = mark_deleted(stored, np.union1d(gone, deleted)).model_copy(update={"input": record})

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.papers.abstracts import AbstractCompletion
-from sciprism.papers.division import InputPart
 from sciprism.papers.identity import hash_text
 from sciprism.papers.input_file import ReadOptions
-from sciprism.papers.input_paths import Paths
+from sciprism.papers.input_paths import InputPart, Paths
 from sciprism.papers.merging import MergedPaper, MergedRecords
 from sciprism.papers.read import ReadReport, read_changes
 from sciprism.papers.records import Deletion, Paper

@@ -57,7 +57,7 @@ def explain_clash(paper: Paper, other: Paper, *, same: bool, of_this_input: bool
     known = f"{quote_title(other)} ({other.place or 'its file was not recorded'}): {describe_differences(paper, other)}"
     if same:
         return f"it came before with another text, {known}; keep one, or the last with --corrections"
-    advice = "give each its own id, with --ids-per-file or --id-prefix TEXT for instance"
+    advice = "give each its own id, with --ids-per-file for instance"
     if not of_this_input:
         advice += "; if it is the same paper, replace the stored one with --replace"
     elif paper.place and other.place and paper.place.file == other.place.file:

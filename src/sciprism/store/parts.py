@@ -70,7 +70,7 @@ def begin_part(source: EmbedInput, folder: Path) -> None:
     part, options = source.part, source.options
     assert part is not None
     read = {"reader": source.reader, "missing_abstract": source.missing_abstract, "columns": dict(options.columns)}
-    read |= {name: getattr(options, name) for name in ("encoding", "id_prefix", "ids_per_file")}
+    read |= {name: getattr(options, name) for name in ("encoding", "ids_per_file")}
     given = {name: str(value) for name, value in read.items()}
     listed = list_paper_files(source.paths, reader=source.reader, options=options)
     files = [(file.full_name, file.path) for file in listed]

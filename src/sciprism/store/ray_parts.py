@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sciprism.errors import InputError, RunFailedError, import_extra
 from sciprism.files import explain_write_errors, lock_folder
-from sciprism.papers.division import InputPart
+from sciprism.papers.input_paths import InputPart
 from sciprism.parallel import DEVICE
 from sciprism.progress import Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, group_by_space

@@ -164,7 +164,7 @@ def test_a_large_block_is_divided_and_said(monkeypatch):
     assert not {"0", "2"} & {row.paper_id for row in result.rows if row.author_id == result.rows[1].author_id}
 
 
-def test_stored_trees_predict_as_lightgbm():
+def test_stored_trees_predict_as_lightgbm(tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)
     table = rng.random((2000, 39)).astype(np.float32)
@@ -175,6 +175,9 @@ def test_stored_trees_predict_as_lightgbm():
     booster = lightgbm.train(
         {"objective": "binary", "num_leaves": 6, "verbose": -1, "num_threads": 1}, data, num_boost_round=8
     )
-    model = PairModel.parse({"trees": store_trees(booster.dump_model(), columns), "cut": 0.5})
-    difference = np.abs(1 - model.distances(table) - booster.predict(table[:, columns]))
+    stored = {"trees": store_trees(booster.dump_model(), columns), "cut": 0.5}
+    (tmp_path / "model.json").write_text(json.dumps(stored))
+    difference = np.abs(
+        1 - PairModel.load(tmp_path / "model.json").distances(table) - booster.predict(table[:, columns])
+    )
     assert np.quantile(difference, 0.99) < 1e-3  # thresholds are rounded

@@ -201,8 +201,8 @@ def test_loads_of_earlier_rounds_and_unknown_reviewers_count_in_the_balance():
 
 def test_bids_change_the_assignment_by_their_weight():
     scores, bids = np.array([[0.5, 0.4], [0.4, 0.35]]), StatedPairs(bids={(0, 1): (1.0, ""), (1, 0): (0.5, "")})
-    for weight, expected, values in ((0.0, [(0,), (1,)], [0.5, 0.35]), (0.1, [(1,), (0,)], [0.5, 0.45])):
-        solved = solve(scores, require((2, 2)), bids, bid_weight=weight, objective="sum")
+    for stated, expected, values in ((None, [(0,), (1,)], [0.5, 0.35]), (bids, [(1,), (0,)], [0.5, 0.45])):
+        solved = solve(scores, require((2, 2)), stated, objective="sum")
         assert as_lists(solved, 2) == expected and solved.values.tolist() == pytest.approx(values)
 
 

@@ -166,10 +166,11 @@ def test_a_wrong_row_of_a_file_of_pairs_is_named(files, text, words):
     assert words in str(error.value) and "bids.csv" in str(error.value)
 
 
-def test_constraints_bids_and_locks_are_obeyed(files):
+def test_constraints_bids_and_locks_are_obeyed(files, monkeypatch):
     Path("constraints.csv").write_text("s-stars,~stars1,-1\ns-genes,~words1,1\n")
     Path("bids.csv").write_text("s-stars,~genes1,high\ns-stars,~stars1,very high\n")
-    found = assign(constraints="constraints.csv", bids="bids.csv", settings={"bid_weight": 10})
+    monkeypatch.setattr("sciprism.uses.matching.assignment.BID_WEIGHT", 10)
+    found = assign(constraints="constraints.csv", bids="bids.csv")
     assert as_pairs(found) == [("s-genes", "~words1"), ("s-stars", "~genes1"), ("s-words", "~words1")]
     reasons = {pair.paper: pair.reason for pair in found.pairs}
     assert reasons["s-genes"].endswith("locked") and "bid 0.5" in reasons["s-stars"]
@@ -190,7 +191,8 @@ def test_a_lock_on_a_conflict_is_an_error_that_names_both(files):
     assert as_pairs(assign())[1] != ("s-stars", "~stars1")
     with pytest.raises(InputError, match=r"locks\.csv, line 1: ~stars1 is locked to s-stars, but author: ~stars1"):
         assign(constraints="locks.csv")
-    assert as_pairs(assign(constraints="locks.csv", settings={"conflicts": ()}))[1] == ("s-stars", "~stars1")
+    Path("free.csv").write_text("s-stars,~stars1,0\n")
+    assert as_pairs(assign(constraints="free.csv"))[1] == ("s-stars", "~stars1")
 
 
 def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):

@@ -21,6 +21,7 @@ from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
     find_retraction,
     find_year,
+    nest_columns,
     reorder_name,
     split_keywords,
     split_names,
@@ -28,7 +29,6 @@ from sciprism.papers.bibliographic_fields import (
 from sciprism.papers.cleaning import clean_text, join_name, normalize_arxiv, normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import RecordRows, build_listed_paper
-from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.records import Deletion, Paper
 
 _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: the address of the item
@@ -227,7 +227,7 @@ def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
 
 _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
-_ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
+_MERGED_COLUMNS = {name: name for name in ("mergedate", "id", "mergeintoid")}
 _WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
 _LISTS = ("authorships", "keywords", "topics", "concepts", "mesh", "referenced_works")
 _MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
@@ -312,13 +312,10 @@ def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
-    layout = rows.detect_layout(
-        file.head(), lambda headers: {*map(rows.normalize_header, headers)} & {*_MERGED_COLUMNS}
-    )
-    column = [*map(rows.normalize_header, layout.headers)].index(_ID_COLUMN)
+    layout, columns = rows.detect_columns(file.head(), _MERGED_COLUMNS)
     number, file.deletes = 0, True
     for cells, fault in rows.read_rows(file, layout):
-        work = None if fault else _WORK_ID.fullmatch(cells[column].strip() if column < len(cells) else "")
+        work = None if fault else _WORK_ID.fullmatch(rows.cell_getter(cells, columns)("id"))
         if work is None and not fault:
             file.omitted["other merged id"] += 1
             continue

@@ -27,6 +27,7 @@ import sciprism.papers.readers.registry as registry
 import sciprism.papers.rows as rows
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
+from sciprism.papers.bibliographic_fields import parse_texts
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import (
     RECORD_IDS,
@@ -36,7 +37,6 @@ from sciprism.papers.paper_rows import (
     list_unread,
     table_row_builder,
 )
-from sciprism.papers.printed_values import parse_texts
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
 

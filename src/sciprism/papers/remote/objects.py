@@ -318,14 +318,10 @@ def show_address(address: str) -> str:
     return f"{shown}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
 
 
-def join_address(folder: str, names: Sequence[str]) -> str:
-    """Return the address of an object below a folder, which ends with a slash."""
-    return folder + "/".join(map(quote, names) if folder.startswith(WEB) else names)
-
-
-def folder_of(address: str) -> str:
-    """Return the folder of an object, with a slash at its end; a signature is not of other objects, and is dropped."""
-    return _path_of(address).rpartition("/")[0] + "/"
+def join_address(address: str, names: Sequence[str]) -> str:
+    """Return the address of a file below an object's folder; a signature is not of other objects, and is dropped."""
+    folder = _path_of(address).rpartition("/")[0]
+    return "/".join((folder, *(map(quote, names) if folder.startswith(WEB) else names)))
 
 
 def split_path(address: str) -> tuple[str, ...]:

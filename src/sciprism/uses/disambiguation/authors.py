@@ -19,7 +19,7 @@ from sciprism.files import join_cells, write_lines
 from sciprism.papers.bibliographic_fields import normalize, parse_name
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper, Signature
-from sciprism.papers.rows import detect_layout, read_rows
+from sciprism.papers.rows import cell_getter, detect_columns, normalize_header, read_rows
 from sciprism.progress import Progress, show_nothing
 from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs, join_blocks
 from sciprism.uses.disambiguation.features import COLUMNS as FEATURE_COLUMNS
@@ -329,15 +329,15 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
     InputError with the line for a place without a number, an ORCID that is none, or a place that is there twice.
     """
     file = InputFile(path)
-    layout = detect_layout(file.head(), lambda headers: {*headers} & {*COLUMNS})
-    if not {"paper_id", "position"} <= {*layout.headers} or not {"author_id", "orcid"} & {*layout.headers}:
+    layout, columns = detect_columns(file.head(), {name: normalize_header(name) for name in COLUMNS})
+    if not {"paper_id", "position"} <= columns.keys() or not {"author_id", "orcid"} & columns.keys():
         raise InputError(f"{path} has no columns paper_id, position and author_id or orcid")
     known: dict[Place, KnownAuthor] = {}
     for cells, fault in read_rows(file, layout):
-        row = dict(zip(layout.headers, map(str.strip, cells), strict=False))
-        number, orcid = row.get("position", ""), row.get("orcid", "")
+        text = cell_getter(cells, columns)
+        number, orcid = text("position"), text("orcid")
         found = find_orcid(orcid)
-        place = row.get("paper_id", ""), int(number) if number.isdecimal() else 0
+        place = text("paper_id"), int(number) if number.isdecimal() else 0
         if not fault and not (place[0] and place[1]):
             fault = f"paper_id {place[0]!r} and position {number!r} are no place; positions are counted from 1"
         elif not fault and orcid and not found:
@@ -346,7 +346,7 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
             fault = f"author {number} of {place[0]} is there twice; remove one of the rows"
         if fault:
             raise InputError(f"{path}, line {file.record_line}: {fault}")
-        known[place] = KnownAuthor(row.get("author_id", ""), found, row.get("name", ""))
+        known[place] = KnownAuthor(text("author_id"), found, text("name"))
     return known
 
 
@@ -376,11 +376,7 @@ class PairModel:
     @classmethod
     def load(cls, path: Path = DEFAULT) -> PairModel:
         """Read a model."""
-        return cls.parse(json.loads(path.read_text(encoding="utf-8")))
-
-    @classmethod
-    def parse(cls, stored: dict[str, Any]) -> PairModel:
-        """Return the model of its trees and cut."""
+        stored = json.loads(path.read_text(encoding="utf-8"))
         return cls([_parse_tree(tree) for tree in stored["trees"]], stored["cut"])
 
     def distances(self, table: Floats) -> Doubles:

@@ -291,16 +291,10 @@ class BagMatrix:
     """Multisets of words, n-grams or ids, each a row of counts in a sparse matrix."""
 
     def __init__(self, bags: Iterable[Iterable[str]]) -> None:
-        from scipy.sparse import csr_matrix
         from sklearn.feature_extraction import DictVectorizer
 
-        counted = [Counter(bag) for bag in bags]
-        filled = any(counted)  # without a member there is no column
-        self._counts = (
-            DictVectorizer(dtype=np.float32, sort=False).fit_transform(counted)
-            if filled
-            else csr_matrix((len(counted), 1), dtype=np.float32)
-        )
+        counted = [{"": 0}, *map(Counter, bags)]  # without a member there is no column
+        self._counts = DictVectorizer(dtype=np.float32, sort=False).fit_transform(counted)[1:]
         self._sizes = np.asarray(self._counts.sum(axis=1), np.float32).ravel()
 
     def jaccard(self, left: Rows, right: Rows, cap: float = np.inf) -> Floats:

@@ -360,6 +360,7 @@ class ExchangeChains:
 DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
 TIE = 1e-7  # of scores that are equal
 BLOCK = 1 << 24  # scores that are ordered at once
+BID_WEIGHT = 0.1  # of a bid of 1, beside a score
 BONUS = 100.0  # of a kept pair, and off a vetoed one, in ranges of the scores: more than chains of exchanges gain
 MAX_NAMED = 5  # submissions or reviewers that a message names; all are counted
 
@@ -563,7 +564,7 @@ def _set_goals(task: AssignmentTask, pairs: PairTable) -> tuple[AssignmentProgra
         look_up(stated, pairs.papers, pairs.reviewers, task.required.shape)
         for stated in (task.stated.bids, task.stated.kept)
     )
-    values, settings = pairs.scores + task.settings.bid_weight * bids, task.settings
+    values, settings = pairs.scores + BID_WEIGHT * bids, task.settings
     vetoed = np.random.default_rng(settings.seed).random(len(pairs)) >= settings.max_probability
     bonus = BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
     return AssignmentProgram(task.required, pairs), values, bonus * np.where(kept, 1.0, -1.0 * vetoed)

@@ -71,14 +71,14 @@ class ConflictInput:
             self.authors.append(tuple(dict.fromkeys(filter(None, names))))
 
 
-def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Conflict]:
-    """Yield the conflicts of some kinds (`CONFLICT_KINDS`); a pair may have several."""
-    for kind in kinds:
-        for paper, reviewer, reason in CONFLICT_KINDS[kind](given):
+def find_conflicts(given: ConflictInput) -> Iterator[Conflict]:
+    """Yield the conflicts of all kinds; a pair may have several."""
+    for kind, find in CONFLICT_KINDS.items():
+        for paper, reviewer, reason in find(given):
             yield Conflict(paper, reviewer, kind, reason)
 
 
-def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
+def list_unchecked(given: ConflictInput) -> dict[str, str]:
     """Return kind -> what lacks what it compares: "for 2 of 9 profiles, which have no names"."""
     said, people, named = given.authorships, given.reviewers, given.index.names.items
     known = [each.emails or authors for each, authors in zip(said, given.authors, strict=True)]
@@ -98,7 +98,7 @@ def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]
     ]
     unchecked: dict[str, str] = {}
     for kind, whose, column, values in compared:
-        if kind in kinds and (lacking := sum(not value for value in values)):
+        if lacking := sum(not value for value in values):
             unchecked.setdefault(kind, f"for {lacking:,} of {len(values):,} {whose}, which have no {column}")
     return unchecked
 
@@ -160,16 +160,6 @@ def _are_namesakes(authors: Iterable[str], reviewer: Iterable[str]) -> bool:
     return any(ours[name] != number for name, number in theirs.items() if name in ours)
 
 
-def _find_domains(given: ConflictInput) -> Found:
-    ours = [details.emails for details in given.authorships]
-    return _find_shared(ours, given.emails, reduce_domain, "e-mail domain {} of an author")
-
-
-def _find_institutions(given: ConflictInput) -> Found:
-    ours, theirs = ([each.institutions for each in some] for some in (given.authorships, given.reviewers))
-    return _find_shared(ours, theirs, _normalize_institution, "institution of an author: {}")
-
-
 def _normalize_institution(text: str) -> str:
     """Return an institution for comparison, "" where the text names none."""
     name = normalize(text)
@@ -223,8 +213,15 @@ def _find_own_papers(given: ConflictInput) -> Found:
 
 CONFLICT_KINDS: Mapping[str, Callable[[ConflictInput], Found]] = {
     "author": _find_authors,
-    "domain": _find_domains,
-    "institution": _find_institutions,
+    "domain": lambda given: _find_shared(
+        (details.emails for details in given.authorships), given.emails, reduce_domain, "e-mail domain {} of an author"
+    ),
+    "institution": lambda given: _find_shared(
+        (details.institutions for details in given.authorships),
+        (person.institutions for person in given.reviewers),
+        _normalize_institution,
+        "institution of an author: {}",
+    ),
     "coauthor": _find_coauthors,
     "own-paper": _find_own_papers,
 }

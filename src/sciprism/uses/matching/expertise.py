@@ -98,23 +98,19 @@ def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
 class ExpertiseScorer:
     """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the rows of each reviewer's papers.
 
-    scoring: as `parse_scoring` returns it.
+    best: how many of the highest cosines count, by their mean.
     """
 
-    def __init__(
-        self, submissions: Floats, vectors: Floats, profiles: Sequence[Rows], scoring: tuple[int, float]
-    ) -> None:
+    def __init__(self, submissions: Floats, vectors: Floats, profiles: Sequence[Rows], best: int) -> None:
         self._submissions = torch.from_numpy(normalize_rows(submissions))
-        self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
+        self._vectors, self.profiles, self._best = vectors, profiles, best
 
     def score_all(self, progress: Progress = show_nothing) -> Floats:
         """Return the scores (n, reviewers), 0 for reviewers without papers."""
         scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
-        best, percentile = self._scoring
         for number, profile in enumerate(self.profiles):
             if len(profile):
-                part: Any = self._multiply(profile, slice(None))
-                scores[number] = mean_of_best(part, best) if best else np.percentile(part, percentile, axis=1)
+                scores[number] = mean_of_best(self._multiply(profile, slice(None)), self._best)
             progress("scoring", "reviewers", number + 1, len(self.profiles))
         return scores.T
 
@@ -140,7 +136,7 @@ class ExpertiseScorer:
         return nearest
 
 
-def mean_of_best(similarities: Doubles, best: int) -> Doubles:
+def mean_of_best(similarities: Any, best: int) -> Doubles:
     """Return the mean of each row's `best` highest values, or of all if there are fewer. (n, p) -> (n,)."""
     if similarities.shape[1] > best:
         similarities = np.partition(similarities, -best, axis=1)[:, -best:]

@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from sciprism.errors import InputError
-
-CONFLICTS = ("author", "domain", "institution", "coauthor", "own-paper")
-"""Kinds of conflicts of interest, as `conflicts.CONFLICT_KINDS` finds them."""
-
-_FORM = re.compile(r"best|mean-([1-9]\d*)|percentile-(\d+(?:\.\d+)?)")
-
-
-def parse_scoring(text: str) -> tuple[int, float]:
-    """Return how cosines become a score: the mean of so many highest ones, or 0 and a percentile.
-
-    Raises InputError for another text than `best`, `mean-3` or `percentile-75`.
-
-    >>> parse_scoring("mean-3"), parse_scoring("percentile-75")
-    ((3, 0.0), (0, 75.0))
-    """
-    match = _FORM.fullmatch(text.strip())
-    if match is None or float(match[2] or 0) > 100:
-        raise InputError(f"scoring {text!r} is none of best, mean-K and percentile-P, such as mean-3 or percentile-75")
-    return (int(match[1] or 1), 0.0) if match[2] is None else (0, float(match[2]))
-
 
 Objective = Literal["fair", "sum"]
 _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
@@ -38,7 +18,7 @@ class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
     Fields with a text are options of `sciprism match`. max_papers: of reviewers whose own limit is not stated.
-    scoring: of the cosines with a reviewer's papers: best, mean-K or percentile-P. candidates: reviewers that are
+    best: a score is the mean of so many highest cosines with the reviewer's papers. candidates: reviewers that are
     considered for each submission, at least.
     objective: `fair` raises the worst-served submission, then the sum. max_probability: of every pair; below 1, a
     random veto, which the seed repeats, excludes pairs with the rest of the probability.
@@ -47,9 +27,7 @@ class MatchSettings:
     per_paper: Annotated[int, "Reviewers of each submission."] = 3
     max_papers: Annotated[int, "Submissions of each reviewer, at most."] = 6
     require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
-    scoring: str = "mean-3"
-    bid_weight: float = 0.1
-    conflicts: tuple[str, ...] = CONFLICTS
+    best: int = 3
     candidates: int = 100
     objective: Annotated[Objective, "fair or sum."] = "fair"
     balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
@@ -57,23 +35,15 @@ class MatchSettings:
     seed: Annotated[int, "Seed of the veto."] = 0
 
     def __post_init__(self) -> None:
-        parse_scoring(self.scoring)
         for text in self.require:
             parse_requirement(text)
         if self.objective not in get_args(Objective):
             raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
-        for kind in self.conflicts:
-            if kind not in CONFLICTS:
-                raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICTS)}, or none")
-        for name in ("per_paper", "candidates", "max_papers"):
+        for name in ("per_paper", "best", "candidates", "max_papers"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; the least is 1")
         if not 0 < self.max_probability <= 1:
             raise InputError(f"max_probability is {self.max_probability}, not above 0 and up to 1")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings by name."""
-        return asdict(self) | {"require": list(self.require), "conflicts": list(self.conflicts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

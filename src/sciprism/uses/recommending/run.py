@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
+from datetime import date
 from heapq import nlargest
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
 from sciprism.errors import InputError
-from sciprism.papers.bibliography_entries import find_doi
+from sciprism.files import check_companion, join_cells, write_lines
+from sciprism.papers.bibliography_entries import find_doi, format_bibtex, format_ris
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
 from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source, normalize_words
@@ -28,24 +31,221 @@ from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.collection import Collection, check_same_space, find_encoder, read_with_vectors
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
-from sciprism.uses.recommending.results import (
-    NEAR_COPY,
-    REPEATED,
-    SEEN,
-    UNWANTED,
-    LeftOut,
-    NearPaper,
-    Recommendation,
-    Recommendations,
-    RecommendCounts,
-)
 from sciprism.uses.recommending.settings import RecommendSettings as RecommendSettings
-from sciprism.uses.search import choose_paper_space, describe_paper
+from sciprism.uses.search import Hit, choose_paper_space, describe_paper
 
 if TYPE_CHECKING:
     from sciprism.encoders.cached_encoder import CachedEncoder
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
+
+
+COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "venue", "interest", "because")
+ALL = (".csv", ".jsonl", ".bib")  # files that are written for a name without a suffix
+SEEN_COLUMNS = ("shown", "id", "doi", "title", "authors", "year", "venue")
+"""Of the file of papers that were shown; `shown` is the day."""
+SUFFIXES = (*ALL, ".ris")
+BEGINNINGS = {".csv": ",".join(COLUMNS), ".jsonl": '{"rank": ', ".bib": "% papers recommended by sciprism"}
+"""How files of recommendations begin."""
+NEAR_COPY, UNWANTED, SEEN, REPEATED = "near-duplicate", "unwanted", "seen", "repeated"
+"""Reasons for leaving a paper out, besides an id that the library has."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearPaper:
+    """An own paper that is near to a recommended one, and the cosine of the two."""
+
+    id: str
+    title: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A new paper that is not recommended, why, and the paper that it is a copy of.
+
+    reason: by what the library has it, `doi`, `id`, `title`, `near-duplicate` ...; `unwanted`; `seen`; or `repeated`.
+    """
+
+    id: str
+    title: str
+    year: int | None
+    doi: str
+    reason: str
+    copy_of: str
+    copy_title: str
+
+
+LEFT_OUT_COLUMNS = tuple(item.name for item in fields(LeftOut))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation(Hit):
+    """A recommended paper. interest: the nearest one's name. because: the nearest own papers, nearest first.
+
+    score: its relevance, before diversity and the interests' shares decide on the order. unwanted: similarity to the
+    nearest unwanted paper, None where none was given.
+    """
+
+    interest: str = ""
+    because: tuple[NearPaper, ...] = ()
+    unwanted: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recommendation as JSON values: the fields of a hit, the interest, and the papers it is near to."""
+        row = Hit.to_json(self)
+        del row["why"]
+        return row | {"because": [asdict(near) for near in self.because]}
+
+
+@dataclass(slots=True, kw_only=True)
+class RecommendCounts:
+    """How many papers there were. owned: new papers that the library has, by what shows it (`doi`, `title` ...).
+
+    Near-duplicates and repeated papers, which are copies of a new one, are counted among the best new papers alone.
+    containers: ids of the library that are of no paper (`find_containers`). skipped: records that could not be used, of
+    all inputs. encoded: papers without a stored vector. library_versions:
+    further records of papers of the library, which count once.
+    """
+
+    library: int = 0
+    library_versions: int = 0
+    library_without_abstract: int = 0
+    unwanted_given: int = 0
+    new: int = 0
+    new_without_abstract: int = 0
+    owned: dict[str, int] = field(default_factory=dict)
+    unwanted: int = 0
+    seen: int = 0
+    repeated: int = 0
+    containers: int = 0
+    skipped: int = 0
+    encoded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendations:
+    """Recommended papers, best first; the interests of the library, the largest first; counts; the model's name.
+
+    skipped: why the first records that could not be used were skipped. left_out: all new papers that are copies.
+    """
+
+    hits: tuple[Recommendation, ...]
+    interests: tuple[Interest, ...]
+    counts: RecommendCounts
+    model: str
+    skipped: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    def papers(self) -> list[Paper]:
+        """Return the recommended papers."""
+        return [hit.paper for hit in self.hits]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return interests, counts and papers as JSON values."""
+        counts = Counter(hit.interest for hit in self.hits)
+        interests = [
+            {"name": interest.name, "papers": interest.papers, "central": interest.central}
+            | {"recommended": counts[interest.name]}
+            for interest in self.interests
+        ]
+        return {
+            "model": self.model,
+            "counts": asdict(self.counts),
+            "interests": interests,
+            "hits": [hit.to_json() for hit in self.hits],
+            "skipped": list(self.skipped),
+            "left_out": [asdict(paper) for paper in self.left_out],
+        }
+
+
+def list_outputs(path: Path) -> list[Path]:
+    """Return the files to write for a name: itself, or one of each kind for a name without a suffix.
+
+    Raises InputError for an unknown suffix, or a folder in the place of a file.
+    """
+    if path.suffix and path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}, or have no suffix, which writes three")
+    files = [path] if path.suffix else [path.with_name(path.name + suffix) for suffix in ALL]
+    for file in files:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder; name a file")
+    return files
+
+
+def check_companions(path: Path) -> None:
+    """Raise InputError where a file would be replaced that was not named, and that no earlier run wrote."""
+    for file in set(list_outputs(path)) - {path}:
+        check_companion(file, path, BEGINNINGS[file.suffix])
+    check_companion(name_left_out(path), path, join_cells(LEFT_OUT_COLUMNS))
+
+
+def name_left_out(path: Path) -> Path:
+    """Return the file that lists what is left out, next to an output."""
+    return path.with_name(f"{path.stem if path.suffix else path.name}-left-out.csv")
+
+
+def write_recommendations(recommended: Recommendations, path: Path) -> list[Path]:
+    """Write the list to a file by its suffix, or to three for a name without one; return the files.
+
+    .csv: the columns of `COLUMNS`. .jsonl: an object per paper, with its abstract. .bib, .ris: with the reason as a
+    note. What is left out is listed in a file of `name_left_out`. Each file is written as a whole, or not at all.
+    """
+    files = list_outputs(path)
+    check_companions(path)
+    for file in files:
+        write_lines(file, _list_lines(recommended, file.suffix.lower()), errors="replace")
+    left_out = name_left_out(path)
+    if recommended.left_out or left_out.exists():  # that of an earlier run would mislead
+        rows = [LEFT_OUT_COLUMNS, *map(astuple, recommended.left_out)]
+        write_lines(left_out, map(join_cells, rows), errors="replace")
+    return files
+
+
+def read_seen(path: Path) -> list[Paper]:
+    """Return the papers of a file that `add_seen` wrote, none where there is no file. Raises InputError for another."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        if file.readline().rstrip() != join_cells(SEEN_COLUMNS):
+            raise InputError(f"{path} does not begin as a file that --seen wrote; name one, or a new file")
+        has_rows = bool(file.read(1))
+    return list(read_papers(path)) if has_rows else []
+
+
+def add_seen(recommended: Recommendations, path: Path) -> None:
+    """Add the recommended papers to the file of papers that were shown, written as a whole or not at all."""
+    before = [path.read_text(encoding="utf-8").rstrip("\n")] if path.exists() else [join_cells(SEEN_COLUMNS)]
+    rows = [
+        hit.to_json()
+        | {"shown": date.today(), "title": hit.title or hit.paper.abstract, "authors": "; ".join(hit.authors)}
+        for hit in recommended.hits
+    ]
+    write_lines(path, [*before, *(join_cells(row[name] for name in SEEN_COLUMNS) for row in rows)], errors="replace")
+
+
+def describe_reason(hit: Recommendation) -> str:
+    """Return the nearest own papers of a recommendation as a line, "Title (id, 0.81); ..."."""
+    return "; ".join(f"{near.title or '(no title)'} ({near.id}, {near.similarity:.2f})" for near in hit.because)
+
+
+def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
+    if suffix == ".csv":
+        yield join_cells(COLUMNS)
+        for hit in recommended.hits:
+            texts = {"score": f"{hit.score:.4f}", "authors": "; ".join(hit.authors), "because": describe_reason(hit)}
+            row = hit.to_json() | texts
+            yield join_cells(row[name] for name in COLUMNS)
+    elif suffix == ".jsonl":
+        for hit in recommended.hits:
+            yield json.dumps(hit.to_json() | {"abstract": hit.paper.abstract}, ensure_ascii=False)
+    else:
+        entries = [
+            (hit.paper, f"rank {hit.rank}, {hit.interest}; near {describe_reason(hit)}") for hit in recommended.hits
+        ]
+        if suffix == ".bib":
+            yield BEGINNINGS[".bib"]
+        yield from (format_bibtex if suffix == ".bib" else format_ris)(entries)
 
 
 ENCODED = 256  # papers that are encoded at once, the most that an interruption loses
@@ -61,12 +261,11 @@ PaperBlock = tuple[list[Paper], Floats]  # and their vectors (b, d)
 class PaperSource:
     """Some papers of an input: of a collection, whose vectors are mapped, or those that `read` yields, to be encoded.
 
-    read: counts in a report what it skips. repeatable: whether they can be read twice.
+    read: counts in a report what it skips.
     """
 
     stored: StoredCollection | None = None
     read: Callable[[ReadReport], Iterator[Paper]] = lambda _: iter(())
-    repeatable: bool = True
     skipped: ReadReport = field(default_factory=ReadReport)
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
@@ -92,19 +291,14 @@ def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSou
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
         given = cast("Iterable[Paper]", papers)  # no path is among them
-        return [PaperSource(read=lambda _: _check_papers(given, name), repeatable=isinstance(papers, Sequence))]
+        return [PaperSource(read=lambda _: _check_papers(given, name))]
     paths = list(map(str, papers))
     stored = [path for path in paths if is_collection(path)]
     files = [path for path in paths if path not in stored]
     sources = [PaperSource(StoredCollection.open(path)) for path in stored]
     if files:
         read_papers(files)  # opens nothing, and names a missing file
-        sources.append(
-            PaperSource(
-                read=lambda report: read_papers(files, skip_bad=skip_bad, report=report),
-                repeatable=not any(path == "-" or Path(path).is_fifo() for path in files),
-            )
-        )
+        sources.append(PaperSource(read=lambda report: read_papers(files, skip_bad=skip_bad, report=report)))
     return sources
 
 
@@ -150,6 +344,7 @@ class SharedSpace:
 
 EXPONENT = 1.5
 """Above 1, near own papers count more than far ones; chosen on users' libraries (results/user_libraries.json)."""
+UNWANTED_WEIGHT = 0.05  # of nearness to unwanted papers, beside nearness to own ones
 NO_YEAR = 0.5  # what age counts for a paper without a year: as one of one half-life
 TINY = np.finfo(np.float32).tiny
 BEHIND = 0.5  # papers by which an interest must be behind its share before its next one is taken
@@ -209,7 +404,7 @@ class LibraryProfile:
         interest = inside.argmax(axis=1)
         penalty = np.zeros(len(vectors))
         if len(self.unwanted):
-            penalty = self._settings.unwanted_weight * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
+            penalty = UNWANTED_WEIGHT * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
         recency: Doubles = np.ones(len(years))
         if half_life := self._settings.half_life:
             ages = np.maximum(self._settings.year - years, 0.0)
@@ -469,13 +664,13 @@ def recommend(
     disliked, disliked_vectors = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
     counts.unwanted_given = len(disliked)
     groups = find_interests(vectors, settings.interests)
-    interests, total = tuple(describe_interests(own, vectors, groups)), _count(inputs["new"])
+    interests = tuple(describe_interests(own, vectors, groups))
     centre, blocks = _find_centre(inputs["new"], space)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings, centre)
     pool = CandidatePool(profile, own, {UNWANTED: disliked, SEEN: seen}, settings.k, counts, versions)
     for block in blocks:
         pool.add(block)
-        progress("comparing new papers", "papers", counts.new, total)
+        progress("comparing new papers", "papers", counts.new, None)
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
@@ -506,11 +701,11 @@ def _read_all(
     sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: Progress
 ) -> tuple[list[Paper], Floats]:
     """Return all papers and their vectors (n, d) of length 1."""
-    papers, vectors, total = list[Paper](), list[Floats](), _count(sources)
+    papers, vectors = list[Paper](), list[Floats]()
     for read, encoded in (block for source in sources for block in source.blocks(space.encode)):
         papers += read
         vectors.append(normalize_rows(encoded))
-        progress(work, "papers", len(papers), total)
+        progress(work, "papers", len(papers), None)
     return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32)
 
 
@@ -534,14 +729,6 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
     centre = COMMON / (len(vectors) + DOUBTED) * vectors.sum(axis=0)
     blocks = chain.from_iterable(source.blocks(space.encode) for source in mapped)
     return centre.astype(np.float32), chain(blocks, head, encoded)
-
-
-def _count(sources: Sequence[PaperSource]) -> int | None:
-    """Return the papers of all sources, None where one can be read only once; bad records are found here."""
-    if not all(source.repeatable for source in sources):
-        return None
-    stored = sum(len(source.stored) for source in sources if source.stored is not None)
-    return stored + sum(1 for source in sources for _ in source.read(ReadReport()))
 
 
 def _choose_hits(

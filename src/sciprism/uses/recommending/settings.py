@@ -13,7 +13,6 @@ _RANGES = {
     **dict.fromkeys(("k", "interests"), (1, inf)),
     "balance": (0, 1),
     "diversity": (0, 0.999),
-    "unwanted_weight": (0, inf),
     "half_life": (0.001, inf),
 }
 
@@ -24,7 +23,7 @@ class RecommendSettings:
 
     Fields with a text are options of `sciprism recommend`; 0 stands for None. interests: groups of the own papers;
     None finds their number. balance: interests share their part by the square root of their sizes; the rest of the list
-    goes by relevance alone. unwanted_weight: how much nearness to unwanted papers counts. diversity: how much
+    goes by relevance alone. diversity: how much
     similarity to a paper higher in the list counts against a paper (maximal marginal relevance). now: the year from
     which ages are counted; None: this year.
     """
@@ -33,7 +32,6 @@ class RecommendSettings:
     interests: int | None = None
     balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.25
     diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
-    unwanted_weight: float = 0.05
     half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
     now: int | None = None
 

@@ -26,7 +26,7 @@ from sciprism.index.lexical import split_words
 from sciprism.papers.cleaning import MISSING_VALUES, clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import cell_getter, detect_columns, normalize_header, read_rows
+from sciprism.papers.rows import cell_getter, detect_columns, read_rows
 from sciprism.uses.deduplication import dedupe
 
 INCLUDE, EXCLUDE, UNSURE, UNDO = "include", "exclude", "unsure", "undo"
@@ -115,10 +115,10 @@ def append_decision(path: Path, decision: Decision) -> None:
             os.fsync(file.fileno())
 
 
-def read_labels(papers: Iterable[Paper], column: str = "") -> dict[int, str]:
+def read_labels(papers: Iterable[Paper]) -> dict[int, str]:
     """Return position -> decision of papers that their files label: columns of ASReview and others, notes of Rayyan.
 
-    column: the header of the labels' column; else a known one. Raises InputError for a label that is no decision.
+    Raises InputError for a label that is no decision.
     """
     files: dict[str, list[tuple[int, int]]] = {}
     for position, paper in enumerate(papers):
@@ -127,20 +127,18 @@ def read_labels(papers: Iterable[Paper], column: str = "") -> dict[int, str]:
     labels: dict[int, str] = {}
     for name, starts in files.items():
         path = Path(name)  # standard input is read already
-        for line, label in _list_labels(InputFile(path), column) if path.is_file() else ():
+        for line, label in _list_labels(InputFile(path)) if path.is_file() else ():
             row = bisect_right(starts, line, key=lambda start: start[0]) - 1
             if label and row >= 0:
                 labels[starts[row][1]] = label
-    if column and not labels:
-        raise InputError(f"{', '.join(files)}: no record has a label in {column!r}; name a column of 1 and 0")
     return labels
 
 
-def _list_labels(file: InputFile, column: str) -> Iterator[tuple[int, str]]:
+def _list_labels(file: InputFile) -> Iterator[tuple[int, str]]:
     """Yield the line and the decision of each label in a text file."""
     if file.wrong_kind(binary=False):  # a workbook
         return
-    headers = {"label": normalize_header(column) or _COLUMNS["labels"], "title": "title primarytitle articletitle"}
+    headers = {"label": _COLUMNS["labels"], "title": "title primarytitle articletitle"}
     layout, columns = detect_columns(file.head(), headers)
     if len(columns) == len(headers):
         header = layout.headers[columns["label"][0]]
@@ -161,7 +159,7 @@ class Screening:
 
     Of labels that contradict each other within one record, included outweighs excluded; `contradictions` counts them.
     decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
-    resemble. column: the header of labels in the files of papers. seed: of the order before anything is included.
+    resemble.
     encode: returns vectors of papers (n, d), which count a twentieth beside words (`Encoder().encode`); None: words.
     """
 
@@ -171,8 +169,6 @@ class Screening:
         decisions: Sequence[Path] = (),
         *,
         criteria: str = "",
-        column: str = "",
-        seed: int = 0,
         encode: Callable[[list[Paper]], Floats] | None = None,
     ) -> None:
         if not papers:
@@ -184,10 +180,10 @@ class Screening:
         self._papers, self._renamed = _number_ids(papers)
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
-        given = {(owners[row], label) for row, label in read_labels(papers, column).items()}
+        given = {(owners[row], label) for row, label in read_labels(papers).items()}
         self.labels = dict(sorted(given, key=lambda pair: (UNSURE, EXCLUDE, INCLUDE).index(pair[1])))  # the last counts
         self.contradictions = sum(n > 1 for n in Counter(row for row, label in given if label != UNSURE).values())
-        self.files, self.criteria, self.seed, self._encode = list(decisions), criteria, seed, encode
+        self.files, self.criteria, self._encode = list(decisions), criteria, encode
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
         self._ranker: RecordRanker | None = None
@@ -257,7 +253,7 @@ class Screening:
         left = [row for row in self.records if row not in done]
         included = [row for row in self.records if self.verdict(row) in (INCLUDE, CONFLICT)]
         if not included and not self.criteria:
-            return [*np.random.default_rng(self.seed).permutation(left).tolist()]
+            return [*np.random.default_rng(0).permutation(left).tolist()]
         if self._ranker is None:
             criteria = [Paper(id="criteria", title=self.criteria)] if self.criteria else []
             papers = [*map(self.paper, range(len(self._papers))), *criteria]
