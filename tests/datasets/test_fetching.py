@@ -189,7 +189,7 @@ def test_refusals_of_a_server(server, manifest, tmp_path):
     gone, there, alone = fetch_data(select_data(["open"]), tmp_path / "c")
     assert gone.status == "failed" and "no such file" in gone.detail
     assert there.status == "fetched" and (tmp_path / "c" / "ir_npl" / "corpus.jsonl.gz").is_file()
-    assert alone.status == "by hand" and alone.detail == "register, and put it in DATA/alone"
+    assert alone.status == "manual" and alone.detail == "register, and put it in DATA/alone"
     server.restart({"/npl.tar.gz": b"<!doctype html><title>Moved</title>"})
     (wrong,) = fetch_data(manifest(), tmp_path / "d")
     assert wrong.status == "failed" and "an HTML page (Moved)" in wrong.detail
@@ -262,10 +262,10 @@ def test_the_commands(server, manifest, command, tmp_path):
     server.restart({"/npl.tar.gz": pack_tar(NPL)})
     manifest()
     status, printed, _ = command("data", "fetch", "open", "-o", "data", "--dry-run")
-    assert status == 0 and "ir_npl: would fetch" in printed and "1 would fetch, 1 by hand" in printed
+    assert status == 0 and "ir_npl: would fetch" in printed and "1 would fetch, 1 manual" in printed
     assert not (tmp_path / "data").exists() and not server.requests
     status, printed, _ = command("data", "fetch", "open", "-o", "data")
-    assert status == 1 and "data: 1 fetched, 1 by hand" in printed and "register, and put it in DATA/alone" in printed
+    assert status == 1 and "data: 1 fetched, 1 manual" in printed and "register, and put it in DATA/alone" in printed
     assert "1 files have no stated checksum" in printed
     status, printed, _ = command("data", "fetch", "ir_npl", "-o", "data", "--json")
     assert status == 0 and [one["status"] for one in json.loads(printed)["data"]] == ["complete"]

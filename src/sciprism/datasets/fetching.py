@@ -41,8 +41,8 @@ from sciprism.progress import Progress, show_nothing
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
 CHUNK, MEGABYTE = 1 << 20, 1_000_000
 
-Status = Literal["fetched", "complete", "here", "would fetch", "by hand", "failed"]
-MISSING: tuple[Status, ...] = ("by hand", "failed")
+Status = Literal["fetched", "complete", "here", "would fetch", "manual", "failed"]
+MISSING: tuple[Status, ...] = ("manual", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def _find_state(data: PublishedData, folder: Path, record: _FetchRecord) -> Fetc
         return FetchOutcome(data=data, status="here" if changed else "complete", detail=detail, rows=stored["rows"])
     if path.is_dir() and any(path.iterdir()) and stored is None:
         return FetchOutcome(data=data, status="here", detail="not fetched by this command, and left as it is")
-    return FetchOutcome(data=data, status="by hand", detail=data.by_hand) if data.by_hand else None
+    return FetchOutcome(data=data, status="manual", detail=data.by_hand) if data.by_hand else None
 
 
 def _fetch(data: PublishedData, folder: Path, record: _FetchRecord, progress: Progress) -> FetchOutcome:
@@ -301,7 +301,10 @@ def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
         files = {}
         with InputFile(path).binary() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
-                name, content = entry.name, archive.extractfile(entry) if entry.isfile() else None  # a link is no file
+                name, content = (
+                    entry.name,
+                    archive.extractfile(entry) if entry.isfile() else None,
+                )  # a link is not a file
                 if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                     raise InputError(f"{path}: the archive has a file outside of it, {name!r}; do not use it")
                 if content is not None and any(fnmatchcase(name, pattern) for pattern in patterns):

@@ -68,6 +68,8 @@ def score_classes(
     if aggregate == "accuracy":
         return ItemScores(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
     classes: NDArray[Any] = np.union1d(gold, predicted) if labels is None else np.asarray(labels)
+    if aggregate == "f1_binary" and (len(classes) > 2 or (len(classes) == 2 and 1 not in classes)):
+        raise InputError(f'"f1_binary" is that of class 1 against one other, not of {classes.tolist()}')
     return score_outcomes(ids, gold, predicted, aggregate, np.array([1]) if aggregate == "f1_binary" else classes)
 
 

@@ -105,7 +105,7 @@ class Desk:
                 self.latest = deque((made for made in self.latest if made.id != undone), LATEST)
                 return undone
             if decision not in (INCLUDE, EXCLUDE, UNSURE):
-                raise InputError(f"{decision!r} is no decision; state include, exclude, unsure or undo")
+                raise InputError(f"{decision!r} is not a decision; state include, exclude, unsure or undo")
             self.session.decide(id, decision, reason=form.get("reason", "")[:MAX_REASON] if decision == EXCLUDE else "")
             self._decided += 1
             self._queue = [row for row in self._queue if row != self.session.by_id[id]]
@@ -263,7 +263,9 @@ def start_tag_review(request: Request, body: TagReviewRequest) -> Response:
     if body.vocabulary is not None:
         suffix = Path(body.vocabulary.name).suffix.lower()
         if suffix not in SUFFIXES:
-            raise InputError(f"{body.vocabulary.name!r} is no vocabulary that can be uploaded: {', '.join(SUFFIXES)}")
+            raise InputError(
+                f"{body.vocabulary.name!r} is not a vocabulary that can be uploaded: {', '.join(SUFFIXES)}"
+            )
         files[VOCABULARY + suffix] = body.vocabulary.content
         title = title or body.vocabulary.name
     else:

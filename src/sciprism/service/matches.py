@@ -168,7 +168,7 @@ def state_pair(request: Request, item: FoundMatch, finished: OpenedAssignment, f
     pair = finished.find_submission(form.get("submission", "")), finished.find_reviewer(form.get("reviewer", ""))
     constraint = form.get("constraint", "")
     if constraint not in (*VALUES, WITHDRAW):
-        raise InputError(f"{constraint!r} is no constraint; state lock, forbid or withdraw")
+        raise InputError(f"{constraint!r} is not a constraint; state lock, forbid or withdraw")
     with _stating:
         stated = _read_stated(item, finished)
         stated.pop(pair, None)

@@ -176,7 +176,7 @@ class Manifest(StoredRecord):
 def read_manifest(folder: Path) -> Manifest:
     """Read and check a collection's manifest; InputError where it is missing, damaged or of another version.
 
-    Says of a path that is no collection what it is, and a command that makes one and can be copied.
+    Says of a path that is not a collection what it is, and a command that makes one and can be copied.
     """
     remedy = "restore it from a copy, or embed into a new folder"
     if folder.is_dir() and (manifest := Manifest.load(folder / MANIFEST_NAME, remedy)):

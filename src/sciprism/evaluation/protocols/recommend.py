@@ -88,7 +88,9 @@ class RecommendProtocol:
         train, dev, test = (build_shown_lists(data, part) for part in (data.train, data.dev, data.test))
         seeds = range(context.seed, context.seed + self.repeats)
         nets = map_threads(lambda seed: train_ranker(train, dev, vectors, data.propensities, self.net, seed), seeds)
-        scored = [_item_scores(data, test, score_lists(net, test, vectors)) for net, _, _ in nets]
+        with torch.inference_mode():
+            shown = [_scores(net, test, vectors, np.arange(len(test.features))).numpy() for net, _, _ in nets]
+        scored = [_item_scores(data, test, np.split(each.astype(np.float64), test.starts[1:-1])) for each in shown]
         item_scores = {name: average_parts([one[name] for one in scored]) for name in self.metrics}
         details = {
             "clicks": {"train": len(data.train), "dev": len(data.dev), "test": len(data.test)},
@@ -196,13 +198,6 @@ def train_ranker(
             break
     net.load_state_dict(best_state)
     return net, best_epoch, best
-
-
-def score_lists(net: ClickRanker, lists: ShownLists, vectors: Tensor) -> list[NDArray[np.float64]]:
-    """Return the scores of each click's shown papers, in the order of display."""
-    with torch.inference_mode():
-        scores = _scores(net, lists, vectors, np.arange(len(lists.features))).numpy().astype(np.float64)
-    return np.split(scores, lists.starts[1:-1])
 
 
 def _build_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
