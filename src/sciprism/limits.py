@@ -45,7 +45,5 @@ def _read_variable(text: str) -> dict[str, int]:
     pairs = [part.partition("=")[::2] for part in text.replace(" ", "").split(",") if part]
     for name, number in pairs:
         if name not in LIMITS or not number.isdecimal():
-            raise InputError(
-                f"{VARIABLE}: {name}={number} is not a limit; known: {', '.join(LIMITS)}, as in ratio=5000"
-            )
+            raise InputError(f"{VARIABLE}: unknown limit {name}={number}; known: {', '.join(LIMITS)}, as in ratio=5000")
     return {name: int(number) for name, number in pairs}

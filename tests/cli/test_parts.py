@@ -72,7 +72,7 @@ def test_two_parts_are_embedded_merged_and_searched(papers, command, model):
         (["--ray", "local", "--gpus-per-part", "2"], "uses one GPU or a share of one such as 0.5"),
         (
             ["--ray", "papers.jsonl"],
-            "'papers.jsonl' is not an address of a Ray cluster; it is auto, local, HOST:PORT or",
+            "'papers.jsonl': the address of Ray must be auto, local, HOST:PORT or",
         ),
         (["--ray", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1: "),
         (["--ray", "ray://127.0.0.1:1"], "no Ray cluster at ray://127.0.0.1:1: "),

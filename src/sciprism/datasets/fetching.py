@@ -301,10 +301,7 @@ def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
         files = {}
         with InputFile(path).binary() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
-                name, content = (
-                    entry.name,
-                    archive.extractfile(entry) if entry.isfile() else None,
-                )  # a link is not a file
+                name, content = entry.name, archive.extractfile(entry) if entry.isfile() else None  # not of a link
                 if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                     raise InputError(f"{path}: the archive has a file outside of it, {name!r}; do not use it")
                 if content is not None and any(fnmatchcase(name, pattern) for pattern in patterns):

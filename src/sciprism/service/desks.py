@@ -263,9 +263,7 @@ def start_tag_review(request: Request, body: TagReviewRequest) -> Response:
     if body.vocabulary is not None:
         suffix = Path(body.vocabulary.name).suffix.lower()
         if suffix not in SUFFIXES:
-            raise InputError(
-                f"{body.vocabulary.name!r} is not a vocabulary that can be uploaded: {', '.join(SUFFIXES)}"
-            )
+            raise InputError(f"{body.vocabulary.name!r}: a vocabulary must be one of {', '.join(SUFFIXES)}")
         files[VOCABULARY + suffix] = body.vocabulary.content
         title = title or body.vocabulary.name
     else:

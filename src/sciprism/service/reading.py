@@ -24,9 +24,7 @@ from sciprism.papers.input_file import SealedFile
 PROCESSES = get_context("spawn")  # a fork would copy the locks of threads
 MEMORY, SECONDS = 2 << 30, 600  # bytes, and seconds of computing
 BOUNDS = {"RLIMIT_DATA": MEMORY, "RLIMIT_CPU": SECONDS, "RLIMIT_NOFILE": 256, "RLIMIT_CORE": 0}
-LONGEST = (
-    "line=4194304,record=4194304,field=4194304"  # what is longer is not a paper, and would cost each page its time
-)
+LONGEST = "line=4194304,record=4194304,field=4194304"  # longer ones are not papers, and would cost each page its time
 MOST = 1 << 28  # bytes of the records of one reading
 LATEST = 600.0  # seconds after which reading is ended
 POLL = 0.2  # seconds between two looks

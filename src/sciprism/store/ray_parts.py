@@ -204,9 +204,7 @@ def _connect(address: str) -> Iterator[None]:
         import ray
     named = _ADDRESS.fullmatch(address)
     if not named and address not in ("auto", "local"):
-        raise InputError(
-            f"{address!r} is not an address of a Ray cluster; it is auto, local, HOST:PORT or ray://HOST:PORT"
-        )
+        raise InputError(f"{address!r}: the address of Ray must be auto, local, HOST:PORT or ray://HOST:PORT")
     handler = signal.getsignal(signal.SIGTERM)
     try:
         if named:  # Ray would wait for minutes where nothing is
