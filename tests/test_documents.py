@@ -149,6 +149,27 @@ def test_links_between_documents_exist():
                 assert anchor in list_anchors(target), f"{page.name}: {link}"
 
 
+UNPLAIN = re.compile(
+    r"in the place of|does not suffice|cannot be had|see to that|\b(is|are) none of|"
+    r"(?<!there )\b(is|are) no (?!more|longer|better|different|other|less|fewer|faster|slower)\w",
+    re.IGNORECASE,
+)
+"""What documents and messages say in plainer words: in place of, not enough, unavailable, must be one of, is not a."""
+
+
+def test_documents_and_messages_are_in_plain_words():
+    kinds = {".py", ".html", ".toml", ".js"}
+    pages = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    pages += [path for path in (ROOT / "src").rglob("*") if path.suffix in kinds]
+    found = [
+        f"{page.relative_to(ROOT)}, line {number}: {match[0]}"
+        for page in pages
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        for match in UNPLAIN.finditer(line)
+    ]
+    assert not found, found
+
+
 def test_the_tables_of_results_are_what_the_result_files_say():
     pages = make_results.build_pages()
     assert {path.name for path in pages} == {"README.md", "results.md"}

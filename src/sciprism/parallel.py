@@ -14,7 +14,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 PROCESSES = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 """The processor's cores that we may use, and no more than 8: each process has its own copy of its work."""
-PATIENCE = 2.0  # seconds of work that are no reason to start a process
+PATIENCE = 2.0  # seconds of work that do not pay for a process
 DEVICE: ContextVar[str] = ContextVar("device", default="")  # "": cuda where there is one, else cpu
 
 

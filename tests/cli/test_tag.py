@@ -142,7 +142,7 @@ def test_a_collection_is_tagged_with_its_vectors(command, tagger):
         ("new.jsonl --vocabulary subjects.csv --tagged new.jsonl --tags-in title", "--tags-in 'title'"),
         ("train new.jsonl -o x", "name the vocabulary"),
         ("train tagged.jsonl --vocabulary subjects.csv --tags-in fields -o x", "there are no tags"),
-        ("train tagged.jsonl --vocabulary subjects.csv -o cache", "exists and is no tagger"),
+        ("train tagged.jsonl --vocabulary subjects.csv -o cache", "exists and is not a tagger"),
     ],
 )
 def test_wrong_requests_say_what_to_do(command, words, message):

@@ -56,7 +56,7 @@ def test_embed_joins_skips_or_fails(files, monkeypatch, capsys, tiny_model) -> N
     status, _, errors = embed("--missing-abstract", "fail", "--abstracts", "others.jsonl")
     assert status == 2 and "refs.bib, record 3 (line 4): paper 'c' has no abstract; add it, give --abstracts" in errors
     status, _, errors = embed("--missing-abstract", "no")
-    assert status == 2 and "--missing-abstract 'no' is none of title, skip, fail" in errors
+    assert status == 2 and "--missing-abstract 'no' must be one of title, skip, fail" in errors
     assert not any(Path("vecs").glob("papers/*"))
     status, shown, errors = embed("--missing-abstract", "skip", "--abstracts", "others.jsonl")
     assert status == 0 and "read 5 papers: 3 new, 2 without abstract and skipped" in shown

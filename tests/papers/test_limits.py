@@ -172,7 +172,7 @@ def test_limits_that_do_not_exist_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert (limit("record"), limit("line"), limit("words")) == (5, 7, LIMITS["words"][0])
     for wrong in ("lines=5", "line=many"):
         monkeypatch.setenv("SCIPRISM_LIMITS", wrong)
-        with pytest.raises(InputError, match="unknown limit .*; known: ratio, line"):
+        with pytest.raises(InputError, match=r"unknown limit .*; known: ratio, line"):
             limit("line")
 
 

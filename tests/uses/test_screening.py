@@ -92,7 +92,7 @@ def test_a_table_that_a_person_saved_keeps_its_columns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,decision\nno0,perhaps\n", "line 2: 'perhaps' is no decision"),
+        ("id,decision\nno0,perhaps\n", "line 2: 'perhaps' is not a decision"),
         ("id,decision\n,include\n", "line 2: a decision without the id"),
         ("id,title\nno0,A\n", "no column decision"),
     ],
@@ -155,7 +155,7 @@ def test_labels_of_the_file_are_known_before(tmp_path, name, note, words):
     assert [session.verdict(row) for row in range(4)] == ["include", "exclude", unsure, "include"]
     if not note:
         path.write_text("id,title,label_included\na,A title of a paper,2\n")
-        with pytest.raises(InputError, match=r"line 2, column 'label_included' .*: '2' is no decision"):
+        with pytest.raises(InputError, match=r"line 2, column 'label_included' .*: '2' is not a decision"):
             Screening(list(read_papers(path)))
 
 

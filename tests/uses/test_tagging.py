@@ -81,7 +81,7 @@ def test_labels_are_found_by_id_notation_and_name():
     found = {"u2": [1], "D06": [0], "insulin": [0], "INSULINS": [1], "insulin drug": [1], "Red giants": [2]}
     found["insulin'"] = [0, 1]  # one form of two labels
     assert {name: vocabulary.find_all(name) for name in found} == found
-    with pytest.raises(InputError, match=r"the branch 'Red gaint' is no id, notation or name .* 'Red giant'"):
+    with pytest.raises(InputError, match=r"the branch 'Red gaint' is not an id, notation or name .* 'Red giant'"):
         vocabulary.find_named("Red gaint", "the branch")
     twice = Vocabulary([Label(id="p", name="Mercury"), Label(id="e", name="mercury ")])
     assert twice.notes == ["1 name is of several labels: Mercury [p] and mercury  [e]"]
@@ -249,7 +249,7 @@ def test_a_stored_tagger_gives_the_same_and_damage_is_found(trained, tmp_path: P
     assert suggest(load_tagger(tmp_path / "t"), papers, ALL) == suggest(trained, papers, ALL)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and is no tagger"):
+    with pytest.raises(InputError, match="exists and is not a tagger"):
         save_tagger(trained, tmp_path / "full")
     with pytest.raises(InputError, match=r"no tagger: it has no tagger\.json"):
         load_tagger(tmp_path / "full")

@@ -325,7 +325,7 @@ def build_queries(collection: StoredCollection, space: str, titles: TitleQueries
 def _answer(
     collection: StoredCollection, space: str, name: str, vectors: Floats, is_own: Callable[[Rows], Any]
 ) -> QueryGroup:
-    """Return queries with their exact answers; is_own: marks the rows (m, c) that are none of each query.
+    """Return queries with their exact answers; is_own: marks the rows (m, c) that each query leaves out.
 
     Queries that have fewer answers than most are left out.
     """

@@ -1,7 +1,7 @@
 """An int8 copy of vectors in memory, whose bounds prove which rows can be among the best.
 
 Of a row x = x' + r and a query q = q' + e, with x' and q' in int8, |q.x - q'.x'| <= |e||x| + (|q| + |e|)|r|. The k rows
-that seem best are scored from the vectors. A row whose upper bound is below the lowest of these scores is none of the
+that seem best are scored from the vectors. A row whose upper bound is below the lowest of these scores is not among the
 k best; the others are scored from the vectors too.
 """
 

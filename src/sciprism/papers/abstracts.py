@@ -126,7 +126,7 @@ class AbstractCompletion:
 
     def __init__(self, index: AbstractIndex | None = None, *, missing: str = "title") -> None:
         if missing not in MISSING_ABSTRACT:
-            raise InputError(f"--missing-abstract {missing!r} is none of {', '.join(MISSING_ABSTRACT)}")
+            raise InputError(f"--missing-abstract {missing!r} must be one of {', '.join(MISSING_ABSTRACT)}")
         self.report = AbstractReport()
         self.fails, self.joins = missing == "fail", index is not None
         self._index, self._missing = index, missing

@@ -28,7 +28,7 @@ _NAN = re.compile(r"(?<=[\s\[{:,])nan(?=[\s\]},])")
 
 
 def parse_printed_list(text: str) -> list[str] | None:
-    """Return the items of a list that a program printed into one text; None where the text is no such list.
+    """Return the items of a list that a program printed into one text; None where the text is not such a list.
 
     Python, pandas and NumPy print `['a', "b's"]`, `('a',)`, `array(['a' 'b'])`, R `c("a", "b")`, others JSON; of an
     object in it, its name is the item.

@@ -49,7 +49,7 @@ _MATHML = re.compile(r"math|m(?:row|i|n|o|text|frac|s?sub|sup|subsup|sqrt|over|u
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Control characters (not white space), soft hyphens, zero-width spaces, lone surrogates.
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff\ufffe\uffff\ud800-\udfff]")
-_UNSEEN = ("Cc", "Cf", "Cs", "Mn")  # a mark that combines with nothing is no text
+_UNSEEN = ("Cc", "Cf", "Cs", "Mn")  # a mark that combines with nothing is not a text
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and braille without ink
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _MAX_MARKS = 30  # on one letter: Unicode's limit of text that is safe to process, as sorting marks takes quadratic time
@@ -64,7 +64,7 @@ _BASE_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "ng"}
 )
 _HEADING_TAG = re.compile(r"^\s*<((?:jats:)?title)>\s*(?:abstract|summary)\s*</\1>", re.IGNORECASE)
-# "Abstract interpretation of programs" is no heading: without punctuation, a usual first word must follow.
+# "Abstract interpretation of programs" is not a heading: without punctuation, a usual first word must follow.
 _HEADING = re.compile(
     r"^(?:(?:ABSTRACT|Abstract)(?:\s*[:.]\s*|\s+[-–—]+\s*|—\s*)|ABSTRACT\s+|Abstract\s+"
     r"(?=(?:We|The|This|These|In|An?|Our|Here|It|To|There|Recent|Background|Objectives?|Purpose|Aims?"
@@ -267,7 +267,7 @@ def clean_label(label: Label) -> Label:
 
 
 def _replace_tag(tag: re.Match[str], closed: frozenset[str]) -> str:
-    """Return a space for a block tag, nothing for an inline tag, and the text itself if it is no tag."""
+    """Return a space for a block tag, nothing for an inline tag, and the text itself if it is not a tag."""
     name = tag["name"].lower()
     if len(name) == 1 and not tag["space"] and f"</{tag['name']}" not in closed:
         return tag[0]  # in physics <p> is a mean

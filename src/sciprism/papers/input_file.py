@@ -187,7 +187,7 @@ class InputFile:
         # What readers say:
         self.record_line: int | None = None  # in which the latest record begins
         self.record_version: int | None = None  # of the latest record, from 2 (`Place`)
-        self.omitted = Counter[str]()  # what is no paper ("attachment")
+        self.omitted = Counter[str]()  # what is not a paper ("attachment")
         self.noticed: DropReport | None = None  # papers by `Paper.notice`, where there is one
         self.unread_sheets: tuple[str, ...] = ()  # sheets of a workbook that are not empty
         self.unread_columns: tuple[str, ...] = ()  # headers of a table

@@ -37,7 +37,7 @@ class MergedRecords:
     papers: those of several records. groups: position of a record -> a number that all have that may be of its paper,
     after `find_repeated`. completed: position of a paper's first record -> the record of all. absorbed:
     positions of the others. containers: how many ids are of no paper (`find_containers`): records that have such a one
-    in the place of their own id get another.
+    in place of their own id get another.
     """
 
     def __init__(self) -> None:

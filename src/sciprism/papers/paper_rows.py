@@ -156,7 +156,7 @@ def build_paper(
 
     The joints are those of `split_names` and `split_keywords`; names without any are "glued". as_written: whether
     names in a list stay as they are, else given names come first. Raises ValueError for a title, an abstract or an id
-    that is no text, and for lists of something else.
+    that is not a text, and for lists of something else.
     """
 
     def text(field: str, joint: str = "") -> str:

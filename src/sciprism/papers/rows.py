@@ -401,7 +401,7 @@ def read_named_rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place ("line 3") and values by name of each row: of JSON, of Parquet, else of a table with a header line.
 
-    What is no such row is counted in `dropped`; without one it raises InputError. columns: those of a Parquet file that
+    Other rows are counted in `dropped`; without any row it raises InputError. columns: those of a Parquet file that
     are read, as far as it has them; () for all. json: where JSON has its records.
     """
     for place, row, fault in _read_any_rows(file, columns, json):

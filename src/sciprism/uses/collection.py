@@ -121,7 +121,7 @@ class Collection(Searchable):
     def __init__(self, folder: Path | str, *, model: str = "") -> None:
         """Open a collection. model: where its model is now, if it was moved.
 
-        Raises InputError where the folder is no collection, DamagedFileError where a file is missing or cut short.
+        Raises InputError where the folder is not a collection, DamagedFileError where a file is missing or cut short.
         """
         self.folder, self._model = Path(folder), model
         self.stored = StoredCollection.open(folder)

@@ -290,7 +290,7 @@ def read_review(path: Path, papers: Sequence[Paper]) -> Review:
     file = InputFile(path)
     layout = detect_layout(file.head(), lambda headers: {*headers} & {*COLUMNS})
     if missing := [name for name in REQUIRED if name not in layout.headers]:
-        raise InputError(f"{path} is no review file, as it has no column {', '.join(missing)}; name another one")
+        raise InputError(f"{path} is not a review file, as it has no column {', '.join(missing)}; name another one")
     review, lines = Review(columns=layout.headers), dict[Pair, int]()
     records = {name_record(paper): position for position, paper in enumerate(papers)}
     for cells, fault in read_rows(file, layout):
@@ -369,7 +369,7 @@ PAPER_COLUMNS = (
 
 
 def check_output(path: Path) -> None:
-    """Raise InputError for a file that is none of those that can be written."""
+    """Raise InputError for a file that cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
 

@@ -83,7 +83,7 @@ def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
     [
         ("paper_id,position,orcid\na1,1,123\n", "line 2: '123' is not an ORCID"),
         ("paper_id,position,orcid\na1,1,0000-0002-1825-0096\n", "or its check digit is wrong"),
-        ("paper_id,position,author_id\na1,0,x\n", "line 2: paper_id 'a1' and position '0' are no place"),
+        ("paper_id,position,author_id\na1,0,x\n", "line 2: paper_id 'a1' and position '0' are not a place"),
         ("paper_id,position,author_id\na1,1,x\na1,1,y\n", "line 3: author 1 of a1 is there twice"),
         ("paper,author\na1,x\n", "has no columns paper_id, position"),
     ],

@@ -334,7 +334,7 @@ def test_written_files_are_what_was_found(files):
         again = assign(settings={"per_paper": 2}, keep=name)
         assert as_pairs(again) == as_pairs(found) and again.audit["result"]["moved"] == 0
     Path("odd.json").write_text('{"s-stars": "~stars1"}')
-    with pytest.raises(InputError, match=r"odd\.json is no assignment of the form"):
+    with pytest.raises(InputError, match=r"odd\.json is not an assignment of the form"):
         assign(keep="odd.json")
 
 

@@ -212,7 +212,7 @@ def _build_s2_paper(answer: rows.JsonObject) -> Paper:
 
 @registry.paper_readers.reader("specter")
 def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-    """Yield one paper from each member; numbers among its authors are no names."""
+    """Yield one paper from each member; numbers among its authors are not names."""
     builder = RecordRows(file, exact=True)
 
     def build(row: rows.JsonObject) -> Paper:

@@ -90,7 +90,7 @@ class FormatRegistry(Registry[FileFormat[Record]]):
     ) -> Callable[[Build[Record]], Build[Record]]:
         """Register a function that makes a record of a JSON object.
 
-        find_omission: says what a value is that is no record ("reply"), else ""; such values are counted.
+        find_omission: says what a value is that is not a record ("reply"), else ""; such values are counted.
         """
         row = {"json": True, **self._formats.get(name, {}), **more}
         keys = tuple(row["list_keys"].split()) if "list_keys" in row else ANY_LAYOUT.list_keys

@@ -2,7 +2,7 @@
 
 `zotero.sqlite#NAME` reads one library ("My Library", a group) or one collection with those inside it. The id of a paper
 is the item's key, in JSON of Better BibTeX the citation key; its fields are its collections, its keywords the tags.
-Attachments, notes and deleted items are no papers.
+Attachments, notes and deleted items are not papers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
 }
-NO_PAPERS = ("attachment", "note", "annotation")  # kinds of items that are no papers, in both formats of Zotero
+NO_PAPERS = ("attachment", "note", "annotation")  # kinds of items that are not papers, in both formats of Zotero
 _ITEMS = """
 SELECT itemID, key, typeName, libraryID, itemID IN (SELECT itemID FROM deletedItems)
 FROM items LEFT JOIN itemTypes USING (itemTypeID) ORDER BY itemID
@@ -149,7 +149,7 @@ def _list_numbers(database: sqlite3.Connection, table: str, column: str) -> set[
 def _read_collections(database: sqlite3.Connection) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
     """Return the names of libraries, the names of collections, and their paths, by number.
 
-    Feeds are no libraries, and deleted collections are not among them.
+    Feeds are not libraries, and deleted collections are not among them.
     """
     libraries = {
         number: str(name or _LIBRARY_NAMES.get(kind) or f"library {number}")

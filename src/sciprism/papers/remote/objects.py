@@ -103,7 +103,7 @@ def _list(address: str, method: Literal["find", "glob"]) -> dict[str, ObjectVers
             versions[name] = find_version(name)
         elif scheme not in WEB and info["type"] == "directory":
             versions[f"{scheme}://{name.rstrip('/')}/"] = None
-        elif scheme not in WEB and not name.endswith("/"):  # an empty object in the place of a folder
+        elif scheme not in WEB and not name.endswith("/"):  # an empty object in place of a folder
             versions[f"{scheme}://{name}"] = _version_of(info)
     return versions
 

@@ -339,7 +339,7 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
         found = find_orcid(orcid)
         place = text("paper_id"), int(number) if number.isdecimal() else 0
         if not fault and not (place[0] and place[1]):
-            fault = f"paper_id {place[0]!r} and position {number!r} are no place; positions are counted from 1"
+            fault = f"paper_id {place[0]!r} and position {number!r} are not a place; positions are counted from 1"
         elif not fault and orcid and not found:
             fault = f"{orcid!r} is not an ORCID, or its check digit is wrong; one is 0000-0002-1825-0097"
         elif not fault and place in known:

@@ -40,7 +40,7 @@ NUMBERED = re.compile(r"~(.*?)(\d+)")  # an id of OpenReview: a name, and a numb
 _TITLES = frozenset(["dr", "prof", "professor", "mr", "mrs", "ms", "phd", "md", "msc", "jr", "sr", "ii", "iii"])
 """Words of names that belong to no name."""
 _IN_IDS = "author authors chair committee expert id member paper papers pc person profile referee reviewer rev user"
-_ROLES = frozenset(_IN_IDS.split())  # words of ids that are no names
+_ROLES = frozenset(_IN_IDS.split())  # words of ids that are not names
 _INITIALS_LAST = re.compile(r"(.*[^\W\d_]{2}.*?)\s((?:[A-Z]\.?-?\s?){1,3})")
 _MAX_NAME = 500  # characters of what may be a name
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
@@ -139,7 +139,7 @@ class PersonName:
 def parse_person(text: str) -> tuple[PersonName, ...]:
     """Return the readings of a name such as `Ann B. Lee`, `Lee, Ann B.`, `Lee AB` or `Dr. Ann Lee (Uni X)*`.
 
-    Two capitals or three may be initials or a name in capitals. Names of one word are no readings where letters are
+    Two capitals or three may be initials or a name in capitals. Names of one word are not readings where letters are
     Latin: a name is part of it.
 
     >>> parse_person("Müller-Lüdenscheidt, Jürgen")
@@ -294,7 +294,7 @@ _SUFFIX = re.compile(
 _COLUMNS: dict[str, Any] = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
 _OF_PERSONS = (*_COLUMNS["person"].values(), *_COLUMNS["reviewer"].values(), _COLUMNS["given"], _COLUMNS["family"])
 _KNOWN = {*" ".join(_OF_PERSONS).split()}
-"""Columns that are no groups."""
+"""Columns that are not groups."""
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -629,7 +629,7 @@ def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
                 yield f"{path}, {paper}", str(paper), str(pair["user"]), str(pair.get("aggregate_score", ""))
     except (ValueError, AttributeError, TypeError, KeyError) as error:
         form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
-        raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error
+        raise InputError(f"{path} is not an assignment of the form {form}: {error!r}") from error
 
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:

@@ -38,7 +38,7 @@ class MatchSettings:
         for text in self.require:
             parse_requirement(text)
         if self.objective not in get_args(Objective):
-            raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
+            raise InputError(f"objective {self.objective!r} must be one of {', '.join(get_args(Objective))}")
         for name in ("per_paper", "best", "candidates", "max_papers"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; the least is 1")

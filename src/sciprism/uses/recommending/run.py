@@ -162,7 +162,7 @@ class Recommendations:
 def list_outputs(path: Path) -> list[Path]:
     """Return the files to write for a name: itself, or one of each kind for a name without a suffix.
 
-    Raises InputError for an unknown suffix, or a folder in the place of a file.
+    Raises InputError for an unknown suffix, or a folder in place of a file.
     """
     if path.suffix and path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}, or have no suffix, which writes three")
@@ -279,7 +279,7 @@ class PaperSource:
 
 
 def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSource]:
-    """Return the sources of an input; paths that are no collections are read together.
+    """Return the sources of an input; paths that are not collections are read together.
 
     name: what the input is, for messages. Raises InputError for a path that does not exist.
     """

@@ -85,7 +85,7 @@ def parse_decision(text: str, place: str) -> str:
     """Return the decision that a word stands for, "" for none yet. Raises InputError for another word."""
     word = text.strip().casefold()
     if word and word not in MISSING_VALUES and word not in MEANINGS:
-        raise InputError(f"{place}: {text!r} is no decision; write include (1), exclude (0), unsure, or nothing")
+        raise InputError(f"{place}: {text!r} is not a decision; write include (1), exclude (0), unsure, or nothing")
     return MEANINGS.get(word, "")
 
 
@@ -118,7 +118,7 @@ def append_decision(path: Path, decision: Decision) -> None:
 def read_labels(papers: Iterable[Paper]) -> dict[int, str]:
     """Return position -> decision of papers that their files label: columns of ASReview and others, notes of Rayyan.
 
-    Raises InputError for a label that is no decision.
+    Raises InputError for a label that is not a decision.
     """
     files: dict[str, list[tuple[int, int]]] = {}
     for position, paper in enumerate(papers):

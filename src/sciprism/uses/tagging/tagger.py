@@ -174,7 +174,7 @@ def is_tagger(folder: Path) -> bool:
 def check_output(folder: Path) -> None:
     """Raise InputError where a tagger cannot be written: the path is a file, or a folder of something else."""
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not is_tagger(folder)):
-        raise InputError(f"{folder} exists and is no tagger; name another folder")
+        raise InputError(f"{folder} exists and is not a tagger; name another folder")
 
 
 def save_tagger(tagger: Tagger, folder: Path) -> None:
@@ -212,7 +212,7 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
 def read_facts(folder: Path) -> dict[str, Any]:
     """Return what a tagger's folder states of it. Raises InputError where the folder is none."""
     if not is_tagger(folder):
-        raise InputError(f"{folder} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
+        raise InputError(f"{folder} is not a tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
     facts: dict[str, Any] = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
     return facts
 

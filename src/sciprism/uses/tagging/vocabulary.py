@@ -76,7 +76,7 @@ class Vocabulary:
             raise InputError(f"{option} {name!r} is a name of {len(rows)} labels; name one by its id: {listed}")
         near = ", ".join(map(repr, most_similar(name, [label.name for label in self.labels])))
         raise InputError(
-            f"{option} {name!r} is no id, notation or name of one label of the vocabulary; the nearest: {near}"
+            f"{option} {name!r} is not an id, notation or name of one label of the vocabulary; the nearest: {near}"
         )
 
     def above(self, row: int) -> set[int]:
