@@ -225,7 +225,7 @@ def test_a_recipe_with_a_method_and_an_objective_trains_a_model_that_a_suite_sco
     steps = (tmp_path / "run" / "toy" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(step)["step"] for step in steps] == [1, 2]
     command("evaluate", model, "random", "--suite", "toy", "-o", tmp_path / "out")
-    (result,) = (tmp_path / "out" / Path(model).name / "toy").glob("toy.json")
+    (result,) = (tmp_path / "out" / "toy").glob("toy/toy.json")
     measures = json.loads(result.read_text())["metrics"]
     assert measures["toy@4"]["value"] == 0.5, "two of four places are filled"
     assert measures["mrr"]["value"] == 1.0

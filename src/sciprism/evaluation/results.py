@@ -382,10 +382,10 @@ def check_owners(root: Path, systems: Sequence[tuple[str, System]]) -> None:
             if stored and (other := stored.system.get("fingerprint")) != system.fingerprint:
                 raise InputError(
                     f"{folder} holds results of another model named {system.name} (fingerprint {other}, now "
-                    f"{system.fingerprint}); choose another folder with -o, or remove it"
+                    f"{system.fingerprint}); name it, TITLE=FOLDER, choose another folder with -o, or remove this one"
                 )
         if owners.setdefault(name, system.fingerprint) != system.fingerprint:
-            raise InputError(f"two models are named {system.name}; evaluate them with different -o")
+            raise InputError(f"two models are named {system.name}; name them, ONE=FOLDER TWO=FOLDER")
 
 
 def has_results(root: Path) -> bool:
