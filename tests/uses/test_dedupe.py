@@ -185,7 +185,7 @@ def test_decisions_are_followed_and_stay_with_columns_of_ones_own(tmp_path):
         (lambda text: text.replace("2.ris, record 1", "2.ris, record 7"), "line 2: no record '2.ris, record 7"),
         (lambda text: text.replace("Growth", "Sleep"), "line 2: .* now, not 'Sleep"),
         (lambda text: text + text.splitlines()[1].replace("duplicate,", "different,"), "another decision than in"),
-        (lambda text: "title\nfrogs\n", "no review file"),
+        (lambda text: "title\nfrogs\n", "not a review file"),
     ],
 )
 def test_a_decision_that_cannot_be_followed_is_an_error_and_the_file_stays(tmp_path, change, message):

@@ -251,7 +251,7 @@ def test_a_stored_tagger_gives_the_same_and_damage_is_found(trained, tmp_path: P
     (tmp_path / "full" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="exists and is not a tagger"):
         save_tagger(trained, tmp_path / "full")
-    with pytest.raises(InputError, match=r"no tagger: it has no tagger\.json"):
+    with pytest.raises(InputError, match=r"not a tagger: it has no tagger\.json"):
         load_tagger(tmp_path / "full")
     assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
     path = tmp_path / "t" / "vocabulary.jsonl"

@@ -384,7 +384,7 @@ def test_nothing_is_lost_where_texts_are_missing(files):
 def test_settings_check_themselves():
     for settings, words in (
         ({"per_paper": 0}, "per_paper is 0; the least is 1"),
-        ({"objective": "best"}, "none of fair, sum"),
+        ({"objective": "best"}, "must be one of fair, sum"),
         ({"max_probability": 0}, "max_probability is 0, not above 0"),
         ({"require": ("senior",)}, "not COLUMN=VALUE:NUMBER"),
     ):
