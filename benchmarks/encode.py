@@ -82,7 +82,7 @@ def load_contender(name: str, args: argparse.Namespace) -> Callable[[list[str]],
 
         from sciprism.encoders.checkpoints.names import resolve
 
-        peer = SentenceTransformer(str(resolve(args.model)[1]), device="cpu")
+        peer = SentenceTransformer(str(resolve(str(args.model))[1]), device="cpu")
         peer.max_seq_length = args.max_length
         return lambda texts: peer.encode(texts, batch_size=PEERS[name], show_progress_bar=False)
     from sciprism import Encoder
