@@ -1,4 +1,4 @@
-"""The evidence page, a row for each claim, and the records: all differences, intervals and arms."""
+"""Claims of the papers, what decides them: the evidence page, a row for each claim, and the records in full."""
 
 from __future__ import annotations
 

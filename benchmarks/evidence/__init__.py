@@ -1,1 +1,0 @@
-"""The papers' claims, one file per paper: how each is tested, and the page of verdicts."""
