@@ -65,7 +65,7 @@ CODE_LINES = {
     "index": 1_189,
     "databases": 487,
     "text": 1_095,
-    "reproduce": 881,
+    "reproduce": 874,
     "probes": 768,
     "top modules": 715,
     "metrics": 332,

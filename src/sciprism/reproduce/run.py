@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.arrays import Floats
+from sciprism.encoders.checkpoints.names import find_trained
 from sciprism.encoders.ensemble import joins
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
@@ -121,15 +121,8 @@ def resolve_run(name: str) -> tuple[str, str]:
         whole = "+".join(folder for _, folder, _ in parts)
         return f"{join}:{whole}", f"{join}-" + "+".join(shown or member for member, _, shown in parts)
     folder = Path(name)
-    recipe = folder / "recipe.json"
-    if recipe.is_file():
-        try:
-            stage = json.loads(recipe.read_text(encoding="utf-8"))["stages"][-1]["name"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise InputError(f"{recipe} is not the recipe of a run") from None
-        if not (folder / stage / MODEL_FOLDERS[0]).is_dir():
-            raise InputError(f"the run {name} is not finished: it has no {stage}/{MODEL_FOLDERS[0]}")
-        return str(folder / stage / MODEL_FOLDERS[0]), folder.resolve().name
+    if (model := find_trained(folder)) != folder:
+        return str(model), folder.resolve().name
     if folder.name in MODEL_FOLDERS and folder.is_dir():
         *_, run, stage, last = folder.resolve().parts
         return name, f"{run}-{stage}" + ("" if last == MODEL_FOLDERS[0] else f"-{last}")

