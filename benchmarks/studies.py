@@ -54,7 +54,7 @@ class Step:
 
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
 MASKED_LM = "masked-lm/masked-lm/model"
-"""Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (results/studies/plan.md)."""
+"""Of a run of recipes/laptop/masked-lm.toml: a backbone that is not a retriever (results/studies/plan.md)."""
 LONGER_DEV = ("defaults.evaluation.every=200", "defaults.optimizer.lr=2e-4")
 """Whole dev texts cost four times what truncated ones do: they are scored half as often."""
 PLAN = (

@@ -26,7 +26,6 @@ INTRODUCTION = """# Evidence
 
 What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`.
 An id leads to its record: the setting, how it was tested, every difference, and the command that shows it."""
-CLAIMS = "## Every claim"
 HEADS = ("paper", "claim", "in words", "answer that decides", "paper's figure", "ours, with its interval", "verdict")
 RECORDS = """# The claims, one by one
 
@@ -64,7 +63,7 @@ Commands take the models with `--models KEY=RUN`, once per seed."""
 def format_page(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], *, choice: str = "") -> str:
     """Return the page as Markdown, in the order of the claims. choice: the section that compares methods."""
     verdicts = {id: records[id].verdict if id in records else "not tested" for id in claims}
-    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), CLAIMS]
+    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), "## Every claim"]
     parts += [format_table(HEADS, (_list_claim(claim, records.get(id)) for id, claim in claims.items()))]
     parts += [choice] * bool(choice)
     return "\n\n".join([*parts, METHOD]) + "\n"
@@ -91,24 +90,15 @@ def format_records(
 
 def _list_claim(claim: Claim, record: ClaimRecord | None) -> tuple[str, ...]:
     """Return the row of a claim, with the answer that gave the verdict, or the first one that counts."""
-    paper, link = (
-        PAPERS.get(claim.paper, claim.paper),
-        f"[{claim.id}](../results/claims.md#{claim.id.lower()})",
-    )
-    counting = [each for each in record.findings if each.decides] if record and record.verdict != "not tested" else []
-    deciding = min(counting, key=lambda each: each.verdict != record.verdict, default=None) if record else None
-    if not deciding:
-        return (paper, link, claim.text, "", "", "", "not tested")
+    link = f"[{claim.id}](../results/claims.md#{claim.id.lower()})"
+    row = (PAPERS.get(claim.paper, claim.paper), link, claim.text)
+    counting = [each for each in record.findings if each.decides] if record else []
+    if not record or not counting or record.verdict == "not tested":
+        return (*row, "", "", "", "not tested")
+    deciding = min(counting, key=lambda each: each.verdict != record.verdict)
     value, limits = _numbers(deciding)
-    return (
-        paper,
-        link,
-        claim.text,
-        deciding.name,
-        _figure(deciding),
-        f"{value} [{limits}]{_level(deciding)}",
-        _title(record),
-    )
+    ours = f"{value} [{limits}]{_level(deciding)}"
+    return (*row, deciding.name, _figure(deciding), ours, _title(record))
 
 
 def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], verdicts: Mapping[str, Verdict]) -> str:

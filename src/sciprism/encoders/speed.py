@@ -49,8 +49,7 @@ def measure_speed(encoder: Encoder) -> dict[str, Any]:
                 spent = timeit(partial(encoder.encode, SAMPLE, show_progress_bar=False), number=1)
                 layer = PackedLinear(torch.ones(SIDE, SIDE, device=encoder.device), None, "none", PRECISIONS[precision])
                 left = torch.ones(SIDE, SIDE, dtype=PRECISIONS[precision], device=encoder.device)
-                multiply = partial(lambda layer, left: float(layer(left)[0, 0]), layer, left)
-                times.append((spent, timeit(multiply, number=PRODUCTS)))
+                times.append((spent, timeit(lambda: float(layer(left)[0, 0]), number=PRODUCTS)))  # noqa: B023
     finally:
         encoder.precision = before
         encoder.prepare()
