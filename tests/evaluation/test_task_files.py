@@ -120,8 +120,6 @@ def test_fine_tuning_settings_are_in_the_same_file(toml):
     task = toml(head + 'data = "ozone"\ntuning = { rates = [1e-4], epochs = [3], seeds = 2 }\n').tasks[0]
     assert task.protocol.tuning == Tuning(rates=(1e-4,), epochs=(3,), seeds=2) and task.seeds == 2
     assert '"target": "number"' in task.data.settings
-    with pytest.raises(InputError, match=r"tuning is .*: .*different numbers above 0"):
-        toml(head + 'data = "ozone"\ntuning = { rates = [0.0] }\n')
 
 
 @pytest.mark.parametrize(
@@ -130,12 +128,9 @@ def test_fine_tuning_settings_are_in_the_same_file(toml):
         ("cluster", "repeats = 0", "repeats is 0: Input should be greater than or equal to 1"),
         ("match", "best = 0", "best is 0: "),
         ("span", "max_empty_windows = -1", "max_empty_windows is -1: Input should be greater than or equal to 0"),
-        (
-            "probe",
-            "few_shot = [{ size = 1, iterations = 2 }]",
-            "few_shot is .*: Input should be greater than or equal to 2",
-        ),
+        ("probe", "few_shot = [{ size = 1, iterations = 2 }]", "few_shot is .*: Input should be greater than .* 2"),
         ("pair", "tuning = { warmup = 1.0 }", "tuning is .*: Input should be less than 1"),
+        ("pair", "tuning = { rates = [0.0] }", r"tuning is .*: .*different numbers above 0"),
     ],
 )
 def test_numbers_out_of_their_range_are_refused(toml, protocol, setting, message):
@@ -154,6 +149,10 @@ def test_other_data_make_another_task(toml, tmp_path):
     assert toml(text).tasks[0].key != before
 
 
+RETRIEVE = HEAD.partition("protocol")[2]
+PAIR = ' = "pair"\nformat = "search"\nmetric = %s\n'
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -169,21 +168,16 @@ def test_other_data_make_another_task(toml, tmp_path):
         (("# more", "split = 1979-05-27"), "split is .*not JSON serializable"),
         (("[[task]]", "[[tasks]]"), "no tasks; each begins with a line"),
         (("[[task]]", "other = 1\n[[task]]"), "unknown key 'other'; known: task"),
-        (("name = ", "name ="[:-1]), r"mine\.toml: not TOML: .*line 2"),
+        (("name = ", "name "), r"mine\.toml: not TOML: .*line 2"),
+        ((f'{RETRIEVE}data = "ozone"\n', PAIR % '"accuracy"'), "task 'find': no data"),
+        (("[[task]]", f'{HEAD}data = "ozone"\n[[task]]'), "find declared twice"),
+        ((RETRIEVE, PAIR % '["f1_macro", "accuracy"]'), "2 metrics, but this protocol takes one"),
     ],
 )
 def test_what_is_wrong_is_named(toml, change, message):
     text = HEAD + 'data = "ozone"\n# more\n'
     with pytest.raises(InputError, match=message):
         toml(text.replace(*change, 1))
-
-
-def test_one_metric_for_a_protocol_that_has_one(toml):
-    text = HEAD.replace("retrieve", "pair").replace('"ndcg@10"', '["f1_macro", "accuracy"]')
-    with pytest.raises(InputError, match="2 metrics, but this protocol takes one"):
-        toml(text + 'data = "ozone"\n')
-    with pytest.raises(InputError, match="task 'find': no data"):
-        toml(text.replace('["f1_macro", "accuracy"]', '"accuracy"'))
 
 
 def test_a_probe_has_several_metrics_and_a_list_of_one_is_that_one(toml):
@@ -194,13 +188,6 @@ def test_a_probe_has_several_metrics_and_a_list_of_one_is_that_one(toml):
     assert several.protocol.metrics == ("f1_macro", "accuracy") and several.key != one.key
     assert one.protocol == ProbeProtocol(metric="accuracy")
     assert several.scored_protocol(["accuracy"]).metrics == ("f1_macro",)
-
-
-def test_two_tasks_of_one_name_and_a_file_that_is_not_there(toml, tmp_path):
-    with pytest.raises(InputError, match="find declared twice"):
-        toml((HEAD + 'data = "ozone"\n') * 2)
-    with pytest.raises(InputError, match="cannot be opened"):
-        read_suite(tmp_path / "none.toml")
 
 
 SHARED = """
@@ -263,4 +250,4 @@ def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path
 )
 def test_messages_of_shared_settings(toml, change, message):
     with pytest.raises(InputError, match=message):
-        toml(SHARED.replace(*change, 1) if change[0] != "-" else SHARED.replace('0.1 -"', '0.1 x"'))
+        toml(SHARED.replace(*change, 1))

@@ -28,41 +28,27 @@ from sciprism.papers.records import Label, Signature
 NUMBERS = {"metric": "kendall_tau", "loss": "epsilon_insensitive"}
 
 
+NAMES = list("abcdef")
+
+
+def arrays(rows):
+    return [np.array(each) for each in rows]
+
+
 def match(pairs, ratings):
-    papers = [""] * 5
-    return MatchInput(
-        paper_ids=list("abcde"),
-        papers=papers,
-        reviewer_ids=["r", "s"],
-        profiles=[np.array([4]), np.array([3])],
-        pairs=np.array(pairs),
-        ratings=np.array(ratings, float),
-    )
+    people = {"reviewer_ids": ["r", "s"], "profiles": arrays([[4], [3]])}
+    return MatchInput(paper_ids=NAMES, papers=NAMES, **people, pairs=np.array(pairs), ratings=np.array(ratings, float))
 
 
 def rerank(*grades):
-    pools = [np.arange(len(each)) for each in grades]
-    names = [str(n) for n in range(len(grades))]
-    return RerankInput(
-        query_ids=names,
-        queries=names,
-        candidate_ids=list("abcdef"),
-        candidates=list("abcdef"),
-        pools=pools,
-        grades=[np.array(each) for each in grades],
-    )
+    names, pools = NAMES[: len(grades)], [np.arange(len(each)) for each in grades]
+    found = {"candidate_ids": NAMES, "candidates": NAMES, "pools": pools, "grades": arrays(grades)}
+    return RerankInput(query_ids=names, queries=names, **found)
 
 
 def retrieval(judged, grades, documents=4):
-    names = [str(n) for n in range(documents)]
-    return RetrievalInput(
-        query_ids=["q"],
-        queries=["q"],
-        document_ids=names,
-        documents=names,
-        judged=[np.array(judged)],
-        grades=[np.array(grades)],
-    )
+    found = {"document_ids": NAMES[:documents], "documents": NAMES[:documents]}
+    return RetrievalInput(query_ids=["q"], queries=["q"], **found, judged=arrays([judged]), grades=arrays([grades]))
 
 
 def split(kind, targets, **more):
@@ -74,7 +60,7 @@ def split(kind, targets, **more):
 def labels(gold, count):
     names = [str(n) for n in range(len(gold))]
     vocabulary = [Label(id=str(n), name=str(n)) for n in range(count)]
-    return LabelInput(paper_ids=names, papers=names, labels=vocabulary, gold=[np.array(each) for each in gold])
+    return LabelInput(paper_ids=names, papers=names, labels=vocabulary, gold=arrays(gold))
 
 
 def mentions(*authors):
@@ -86,6 +72,7 @@ BOTH = MatchProtocol(metrics=("hard p@1", "pairwise"))
 RANK = RerankProtocol(metrics=("map", "ndcg", "recall@3"))
 RETRIEVE = RetrieveProtocol(metrics=("ndcg@10", "recall@4"))
 MACRO = ProbeProtocol(metric="accuracy")
+WORDS = {"words": [("w",)] * 2, "tags": [("B-x",), ("O",)]}
 CASES = [
     (match([(0, 0), (1, 0)], [3, 0]), BOTH, {"hard p@1": "every order of the rated reviewers of a submission"}),
     (match([(0, 0), (0, 1)], [3, 0]), BOTH, {"pairwise": "no reviewer has two papers with different ratings"}),
@@ -113,18 +100,15 @@ CASES = [
     (mentions("x", "y"), ClusterProtocol(metrics=("b3",)), {"b3": "to join none is always right"}),
     (mentions("x", "y", "x"), ClusterProtocol(metrics=("b3",)), {}),
     (
-        TaggingInput(
-            ids=["a", "b"], train=np.array([0]), test=np.array([1]), words=[("w",)] * 2, tags=[("B-x",), ("O",)]
-        ),
+        TaggingInput(ids=["a", "b"], train=np.array([0]), test=np.array([1]), **WORDS),
         TagProtocol(),
         {"entity_f1": "no word of the test texts is tagged"},
     ),
 ]
 
 
-@pytest.mark.parametrize("case", range(len(CASES)))
-def test_metrics_that_cannot_vary_are_named(case):
-    data, protocol, wanted = CASES[case]
+@pytest.mark.parametrize(("data", "protocol", "wanted"), CASES)
+def test_metrics_that_cannot_vary_are_named(data, protocol, wanted):
     found = explain_uninformative(data, protocol)
     assert found.keys() == wanted.keys()
     assert all(wanted[name] in reason for name, reason in found.items()), found

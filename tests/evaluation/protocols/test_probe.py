@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import LinearSVC
 
 from build_systems import VectorlessSystem, build_system, spell_vectors
 from sciprism.datasets.inputs import ProbeInput
@@ -84,42 +83,6 @@ def test_a_probe_below_a_constant_is_a_warning(tmp_path):
     assert found.details["warnings"] == ["accuracy 0.0000 is below 0.5000, that of one prediction for all papers"]
 
 
-def test_numbers_by_kendalls_tau(tmp_path):
-    vectors, _ = build_labelled(seed=1)
-    draw = np.random.default_rng(5)
-    years = vectors @ [1.0, -2, 0.5, 0] + draw.normal(size=len(vectors))
-    outcome = ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive").evaluate(
-        labelled(vectors, years.tolist()), build_system(tmp_path, 4), EvaluationContext(format="regression")
-    )
-    search = GridSearchCV(
-        LinearSVR(epsilon=0, fit_intercept=False, random_state=42, max_iter=200_000, tol=1e-7),
-        {"C": list(GRID)},
-        cv=3,
-        scoring="r2",
-    )
-    search.fit(vectors[:100], years[:100])
-    want = kendalltau(years[100:], search.predict(vectors[100:])).statistic
-    assert estimate(outcome.item_scores["kendall_tau"]) == pytest.approx(want, abs=0.005)
-
-
-def test_labels_that_go_together(tmp_path):
-    vectors, labels = build_labelled(classes=4, seed=2, spread=0.4)
-    names = [("low", f"c{c}") if c < 2 else (f"c{c}",) if c == 2 else () for c in labels]
-    outcome = ProbeProtocol(loss="hinge").evaluate(labelled(vectors, names), build_system(tmp_path, 4), VIEW)
-    item_scores = outcome.item_scores["f1_macro"]
-    assert item_scores.labels == ("c0", "c1", "c2", "low")
-    columns = ["c0", "c1", "c2", "low"]
-    matrix = np.array([[name in row for name in columns] for row in names])
-    guesses = []
-    for column in matrix.T:
-        search = GridSearchCV(
-            LinearSVC(loss="hinge", fit_intercept=False, max_iter=200_000, tol=1e-8), {"C": list(GRID)}, cv=3
-        )
-        guesses.append(search.fit(vectors[:100], column[:100]).predict(vectors[100:]))
-    want = f1_score(matrix[100:], np.array(guesses).T, average="macro")
-    assert estimate(item_scores) == pytest.approx(want, abs=0.01)
-
-
 def test_few_shot_trains_on_stratified_folds_with_c_1(tmp_path):
     vectors, labels = build_labelled(classes=2, seed=3)
     names = ["yes" if label else "no" for label in labels]
@@ -145,7 +108,8 @@ def test_few_shot_by_label_draws_the_papers_that_the_authors_draw(tmp_path):
     truth = (scores > 1.5).astype(int)
     data = labelled(vectors, [tuple(str(c) for c in np.flatnonzero(row)) for row in truth], train=1400)
     protocol = ProbeProtocol(loss="hinge", few_shot=(FewShot(size=4, iterations=2, per_label=True),))
-    found = protocol.evaluate(data, build_system(tmp_path, 4), VIEW).item_scores["f1_macro 4-shot"]
+    outcome = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
+    assert outcome.item_scores["f1_macro"].labels == tuple(map(str, range(12)))
     want = []
     for number in range(2):
         np.random.seed(42 + number)
@@ -156,7 +120,7 @@ def test_few_shot_by_label_draws_the_papers_that_the_authors_draw(tmp_path):
         search = OneVsRestClassifier(GridSearchCV(model, {"C": list(GRID)}, cv=3))
         search.fit(vectors[list(rows)], truth[list(rows)])
         want.append(f1_score(truth[1400:], search.predict(vectors[1400:]), average="macro"))
-    assert estimate(found) == pytest.approx(np.mean(want), abs=1e-6)
+    assert estimate(outcome.item_scores["f1_macro 4-shot"]) == pytest.approx(np.mean(want), abs=1e-6)
 
 
 def test_every_group_has_a_probe_of_its_own(tmp_path):
@@ -211,24 +175,25 @@ def test_several_metrics_are_of_one_fit(tmp_path):
         several.evaluate(replace(data, groups=["a"] * len(data.ids)), system, VIEW)
 
 
-def test_average_precision_needs_groups(tmp_path):
-    vectors, labels = build_labelled()
-    with pytest.raises(InputError, match="no groups"):
-        data = labelled(vectors, [str(label % 2) for label in labels], positive="1")
-        ProbeProtocol(metric="average_precision").evaluate(data, build_system(tmp_path, 4), VIEW)
+YES = [("yes", "no")[n % 2] for n in range(150)]
 
 
-def test_bad_data_are_said_plainly(tmp_path):
-    vectors, labels = build_labelled()
-    system = build_system(tmp_path, 4)
-    with pytest.raises(InputError, match="need both"):
-        ProbeProtocol().evaluate(labelled(vectors, [str(c) for c in labels], train=0), system, VIEW)
-    with pytest.raises(InputError, match="two classes"):
-        ProbeProtocol().evaluate(labelled(vectors, ["one"] * len(labels)), system, VIEW)
-    with pytest.raises(InputError, match="all of one class"):
-        data = labelled(vectors, ["in"] * 100 + ["out"] * 50, groups=["g"] * 150, positive="in")
-        ProbeProtocol().evaluate(data, system, VIEW)
-    with pytest.raises(InputError, match="does not go with the loss"):
-        ProbeProtocol(metric="kendall_tau")
+@pytest.mark.parametrize(
+    ("settings", "targets", "more", "message"),
+    [
+        ({}, YES, {"train": 0}, "need both"),
+        ({}, ["one"] * 150, {}, "two classes"),
+        ({}, ["in"] * 100 + ["out"] * 50, {"groups": ["g"] * 150, "positive": "in"}, "all of one class"),
+        ({"metric": "average_precision"}, YES, {"positive": "yes"}, "no groups"),
+        ({"metric": "kendall_tau"}, YES, {}, "does not go with the loss"),
+    ],
+)
+def test_bad_data_are_said_plainly(tmp_path, settings, targets, more, message):
+    with pytest.raises(InputError, match=message):
+        data = labelled(build_labelled()[0], targets, **more)
+        ProbeProtocol(**settings).evaluate(data, build_system(tmp_path, 4), VIEW)
+
+
+def test_what_has_no_vectors_is_not_served():
     with pytest.raises(NotServedError):
-        ProbeProtocol().evaluate(labelled(vectors, ["a"] * 150), VectorlessSystem(), VIEW)
+        ProbeProtocol().evaluate(labelled(build_labelled()[0], YES), VectorlessSystem(), VIEW)

@@ -1,13 +1,13 @@
 """What may be averaged and compared, with numbers worked by hand."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
 from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as evidences
+from sciprism.evaluation.intervals import holm
 from sciprism.evaluation.report.build import Results, build_report
 from sciprism.evaluation.report.model import read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
@@ -62,15 +62,6 @@ def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_ro
     assert "incomplete in own: Average: without three (not run)" in notes(report)
     (published,) = report.published["own"]
     assert published.scores == {"one": 50.0}, "neither of fewer tasks nor of another declaration"
-
-
-def test_why_no_difference_is_shown_is_true(lab):
-    for name in ("A", "B"):
-        lab.add(name, "one", {"map": [0.5, 0.3]}, ids=[f"{name}1", f"{name}2"])
-    assert "no number of A is paired by item with another's" in notes(lab.report())
-    assert "not compared: B, one: other items were scored than for the baseline" in notes(lab.report())
-    results = [run.result for run in read_stored_results([lab.folder])]
-    assert "`sciprism compare RESULTS` computes and tests" in notes(Results(results).report())
 
 
 def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
@@ -166,25 +157,6 @@ def test_different_models_under_one_name_are_told(lab):
     assert "A: its results are of 2 different models (fingerprints)" in lab.report().notes
 
 
-def test_intervals_and_tests_agree_with_the_formulas_of_means(lab):
-    """The bootstrap of a mean has the standard error s / sqrt(n); those of tasks add up as squares."""
-    random = np.random.default_rng(0)
-    errors = []
-    for task, n in (("one", 300), ("two", 200)):
-        before = random.normal(0.5, 0.1, n)
-        after = before + random.normal(0.02, 0.1, n)
-        lab.add("A", task, {"map": before})
-        lab.add("B", task, {"map": after})
-        gap = after - before
-        errors.append(gap.std() / math.sqrt(n))
-        found = row(lab.report(), f"{task} map").cells[1].difference
-        assert found.value == pytest.approx(gap.mean())
-        assert (found.high - found.low) / 2 == pytest.approx(1.96 * errors[-1], rel=0.1)
-        assert found.p == pytest.approx(math.erfc(gap.mean() / errors[-1] / math.sqrt(2)), abs=0.02)
-    average = row(lab.report(), "format search").cells[1].difference
-    assert (average.high - average.low) / 2 == pytest.approx(1.96 * math.hypot(*errors) / 2, rel=0.1)
-
-
 def test_p_is_corrected_over_all_differences_that_are_shown(lab):
     random = np.random.default_rng(1)
     for task, shift in (("clear", 0.5), ("faint", 0.02), ("none", 0.0)):
@@ -196,11 +168,7 @@ def test_p_is_corrected_over_all_differences_that_are_shown(lab):
     report = lab.report()
     shown = [cell.difference for line in report.rows for cell in line.cells[1:]]
     assert len(shown) == 8  # three tasks and their average, of two systems
-    by_hand, highest = [], 0.0
-    for rank, found in enumerate(sorted(shown, key=lambda each: each.p)):
-        highest = max(highest, min(1.0, (8 - rank) * found.p))
-        by_hand.append(highest)
-    assert sorted(found.corrected for found in shown) == pytest.approx(by_hand)
+    assert [found.corrected for found in shown] == pytest.approx(holm([found.p for found in shown]))
     faint, clear = (row(report, f"{name} map").cells[1].difference for name in ("faint", "clear"))
     assert clear.marked_among_all and faint.marked and not faint.marked_among_all
     assert f"over the {len(shown)} differences shown" in notes(report)
@@ -240,6 +208,9 @@ def test_other_or_missing_items_are_said_not_tested(lab):
     assert "B, one: other items were scored than for the baseline" in notes(report)
     assert "C, one: the items behind the numbers are missing" in notes(report)
     assert row(report, "one map").cells[2].score.low is not None  # stored with the result
+    assert "no number of A is paired by item with another's" in notes(report)
+    results = [run.result for run in read_stored_results([lab.folder])]
+    assert "`sciprism compare RESULTS` computes and tests" in notes(Results(results).report())
 
 
 def test_nothing_to_report_is_an_error(lab):

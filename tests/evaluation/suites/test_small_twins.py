@@ -1,4 +1,7 @@
-"""Every published suite runs, with the declared protocols, on a small twin of its data and a tiny encoder."""
+"""Published suites run, with the declared protocols, on a small twin of their data and a tiny encoder.
+
+The layouts that are not here have tests of their own beside the others, and give the same protocols the same input.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +16,16 @@ import pytest
 from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
-from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.datasets.layouts.published import (
-    GradedPapers,
-    LinkedPapers,
     MapleLabels,
     PaperLabels,
-    PatientLinks,
-    PatientSearch,
     RankedPapers,
     ReviewerPapers,
     SciDocsClasses,
-    SciDocsClicks,
     SciDocsPools,
-    SearchCorpus,
-    SearchPools,
 )
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
-from sciprism.evaluation.protocols.recommend import RecommendProtocol
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext, to_declaration
@@ -97,8 +91,8 @@ def scirepeval_reviewers(folder: Any, data: ReviewerPapers) -> None:
         hub(labels / data.hub.labels, split, judged)
 
 
-def metadata(path: Any, **more: Any) -> None:
-    records = {str(n): paper(n, "paper_id", year=2000 + n, authors=["a"], references=[], **more) for n in range(COUNT)}
+def metadata(path: Any) -> None:
+    records = {str(n): paper(n, "paper_id", year=2000 + n, authors=["a"], references=[]) for n in range(COUNT)}
     text(path, json.dumps(records))
 
 
@@ -115,14 +109,6 @@ def scidocs_pools(folder: Any, data: SciDocsPools) -> None:
     text(folder / data.folder / data.relation / "test.qrel", qrels)
 
 
-def scidocs_clicks(folder: Any, data: SciDocsClicks) -> None:
-    metadata(folder / data.folder / data.metadata, cited_by=[])
-    for part in ("train", "val", "test"):
-        table = "".join(f'{n},{(n + 3) % COUNT},"{",".join(map(str, paired(n)))}"\n' for n in range(20))
-        text(folder / data.folder / f"recomm/{part}.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{table}")
-    text(folder / data.folder / "recomm/propensity_scores.json", '{"scores": [0.5, 0.3, 0.2, 0.1]}')
-
-
 def maple(folder: Any, data: MapleLabels) -> None:
     base = folder / data.folder
     labels = [{"label": str(n), "name": [TOPICS[n]], "definition": ""} for n in range(3)]
@@ -130,42 +116,6 @@ def maple(folder: Any, data: MapleLabels) -> None:
     gold = [n % 3 if data.numbered else [str(n % 3)] for n in range(COUNT)]
     lines(base / f"{data.name}_papers_test.json", [paper(n, "paper", label=gold[n]) for n in range(COUNT)])
     lines(base / f"{data.name}_matched.json", [{"candidate": [str(n % 3)]} for n in range(COUNT)])
-
-
-def linked(folder: Any, data: LinkedPapers) -> None:
-    links = [[str(d) for d in paired(n)[:2]] for n in range(COUNT)]
-    rows = [paper(n, "paper", **{"cite": links[n], "co-cite": links[n]}) for n in range(COUNT)]
-    lines(folder / data.folder / "SciDocs_papers_test.json", rows)
-
-
-def patient_links(folder: Any, data: PatientLinks) -> None:
-    base = folder / data.folder
-    lines(base / "PMCPatientsPPR_patients_test.json", [paper(n, "patient") for n in range(COUNT)])
-    rows = [paper(n, "unused", patient=[str(d) for d in paired(n)[:2]]) for n in range(6)]
-    lines(base / "PMCPatientsPPR_queries_test.json", rows)
-
-
-def patient_search(folder: Any, data: PatientSearch) -> None:
-    kind = "article" if data.task == "PAR" else "patient"
-    base, name = folder / data.folder, f"PMCPatients{data.task}"
-    lines(base / f"{name}_{kind}s_test.json", [paper(n, kind) for n in range(COUNT)])
-    lines(base / f"{name}_queries_test.json", [paper(n, "query") for n in range(6)])
-    text(base / f"{data.task}_test_qrels.tsv", qrels_tsv())
-
-
-def graded(folder: Any, data: GradedPapers) -> None:
-    rows = [paper(n, "paper", score={str(d): 5 - i for i, d in enumerate(paired(n))}) for n in range(COUNT)]
-    lines(folder / data.folder / "Recommendation_papers_test.json", rows)
-
-
-def searches(folder: Any, data: SearchPools | SearchCorpus) -> None:
-    base, name = folder / data.files.folder, data.files.name
-    lines(base / f"{name}_papers_test.json", [paper(n, "paper") for n in range(COUNT)])
-    rows = [
-        {"query_id": q, "query": words(q, q % 3), "score": {str(d): g for a, d, g in JUDGED if a == q}}
-        for q in range(6)
-    ]
-    lines(base / f"{name}_queries_test.json", rows)
 
 
 def qrels_tsv() -> str:
@@ -192,24 +142,14 @@ MAKERS = {
     ReviewerPapers: scirepeval_reviewers,
     SciDocsClasses: scidocs_classes,
     SciDocsPools: scidocs_pools,
-    SciDocsClicks: scidocs_clicks,
     MapleLabels: maple,
-    LinkedPapers: linked,
-    PatientLinks: patient_links,
-    PatientSearch: patient_search,
-    GradedPapers: graded,
-    SearchPools: searches,
-    SearchCorpus: searches,
     BeirSet: beir_files,
     BeirFiles: beir_files,
 }
-ELSEWHERE = S2andFolders  # has its own tests; its small twin takes minutes
 NAMES = (*("beir", "multi-scidocs", "nasa-ir", "pmc-patients", "scidocs", "scimult", "scirepeval"), "scirepeval-paper")
-TASKS = {task.name: task for name in NAMES for task in suites[name].tasks if not isinstance(task.data, ELSEWHERE)}
+TASKS = {task.name: task for name in NAMES for task in suites[name].tasks if type(task.data) in MAKERS}
 SCORED = {  # of tasks that differ in the name of their files alone, one is enough
-    json.dumps([to_declaration(task.protocol), type(task.data).__name__]): task.name
-    for task in TASKS.values()
-    if not isinstance(task.protocol, RecommendProtocol)  # which trains nets, and has its own tests
+    json.dumps([to_declaration(task.protocol), type(task.data).__name__]): task.name for task in TASKS.values()
 }
 
 
@@ -227,20 +167,15 @@ def system(tiny_encoder: Any, tmp_path_factory: pytest.TempPathFactory) -> Dense
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_files_of_a_task_are_found_and_read(name: str, tmp_path: Any) -> None:
-    task = TASKS[name]
+def test_the_files_of_a_task_are_found_read_and_scored(name: str, tmp_path: Any, system: DenseSystem) -> None:
+    task, home = TASKS[name], DataRoot(tmp_path)
     MAKERS[type(task.data)](tmp_path, task.data)
-    home = DataRoot(tmp_path)
-    assert not task.data.read(home).dropped.to_json() and home.provenance()
-
-
-@pytest.mark.parametrize("name", SCORED.values())
-def test_a_task_is_scored_on_its_small_twin(name: str, tmp_path: Any, system: DenseSystem) -> None:
-    task = TASKS[name]
-    MAKERS[type(task.data)](tmp_path, task.data)
+    data = task.data.read(home)
+    assert not data.dropped.to_json() and home.provenance()
+    if name not in SCORED.values():
+        return
     protocol = quicker(task.protocol)
-    view = EvaluationContext(format=task.format, fields=task.fields)
-    outcome = protocol.evaluate(task.data.read(DataRoot(tmp_path)), system, view)
+    outcome = protocol.evaluate(data, system, EvaluationContext(format=task.format, fields=task.fields))
     assert tuple(outcome.item_scores) == protocol.metrics
     values = {metric: estimate(found) for metric, found in outcome.item_scores.items()}
     assert all(-1 <= value <= 1 for value in values.values())
