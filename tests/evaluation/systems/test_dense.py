@@ -31,20 +31,20 @@ class Counting(TextVectorEncoder):
         return super().encode(items, **options)
 
 
-def papers(*items):
-    return EncodingInput(items=items, format="proximity")
+def given(*items, role="paper"):
+    return EncodingInput(items=items, format="search", role=role)
 
 
-def queries(*items):
-    return EncodingInput(items=items, format="proximity", role="query")
-
-
-def test_paths_do_not_share_vectors(tmp_path):
+def test_paths_do_not_share_vectors_and_spaces_do_not_compare(tmp_path):
     encoder = Counting()
     system = DenseSystem(encoder, tmp_path)
-    system.encode(papers("1 2"))
-    system.encode(queries("1 2"))
+    system.encode(given("1 2"))
+    system.encode(given("1 2", role="query"))
     assert encoder.encoded == ["1 2", "1 2"]
+    with pytest.raises(InputError, match="different spaces"):
+        system.top(given("1 1"), given("1 1", role="label"), 1, "dot", None)
+    with pytest.raises(InputError, match="at most"):
+        system.top(given("1 0", role="query"), given("1 0"), 20_000, "dot", None)
 
 
 def test_the_first_numbers_of_vectors_are_those_of_a_truncated_encoder(tiny_model, tmp_path):
@@ -60,33 +60,23 @@ def test_the_first_numbers_of_vectors_are_those_of_a_truncated_encoder(tiny_mode
         load_systems(str(tiny_model), SystemOptions(pooling="mean", dimensions=(40,)), tmp_path)
 
 
-def test_vectors_of_two_spaces_do_not_compare(tmp_path):
-    labels = EncodingInput(items=["1 1"], format="search", role="label")
-    with pytest.raises(InputError, match="different spaces"):
-        DenseSystem(Counting(), tmp_path).top(papers("1 1"), labels, 1, "dot", None)
+def read(cache, *texts):
+    """The vectors of letters: a letter's number and 1."""
+    return cache.read(cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p]), 1] for p in places], "f")))
 
 
 def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):
     cache = VectorCache(tmp_path / "c", 2)
     with pytest.raises(InputError, match="not finite"):
         cache.find_or_encode(["a"], lambda places: np.array([[np.nan, 1]], np.float32))
-    assert len(cache.find_or_encode(["a"], lambda places: np.ones((1, 2), np.float32))) == 1
+    assert read(cache, "a").tolist() == [[97, 1]]
 
 
 @pytest.mark.parametrize("lost", ["vectors", "keys"])
 def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
-    folder = tmp_path / "c"
-    encode = {"a": [1, 1], "b": [2, 2], "c": [3, 3]}
-
-    def rows(cache, *texts):
-        return cache.read(
-            cache.find_or_encode(texts, lambda places: np.array([encode[texts[p]] for p in places], np.float32))
-        )
-
-    rows(VectorCache(folder, 2), "a", "b")
-    file = folder / lost
-    file.write_bytes(file.read_bytes()[:-3])
-    np.testing.assert_array_equal(rows(VectorCache(folder, 2), "c", "b", "a"), [[3, 3], [2, 2], [1, 1]])
+    read(VectorCache(tmp_path, 2), "a", "b")
+    (tmp_path / lost).write_bytes((tmp_path / lost).read_bytes()[:-3])
+    assert read(VectorCache(tmp_path, 2), "c", "b", "a").tolist() == [[99, 1], [98, 1], [97, 1]]
 
 
 def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
@@ -141,15 +131,7 @@ def test_a_cache_opened_in_the_middle_of_a_write_spoils_nothing(tmp_path):
     assert three.read(three.find_or_encode(["x", "a", "b"], encode)).ravel().tolist() == [7, 8, 2]
 
 
-def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
-    with pytest.raises(InputError, match="at most"):
-        DenseSystem(Counting(), tmp_path).top(queries("1 0"), papers("1 0"), 20_000, "dot", None)
-
-
 def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sciprism.encoders.cached_encoder.MAX_BYTES_IN_MEMORY", 8)
-    cache = VectorCache(tmp_path / "c", 1)
-    texts = ["b", "a", "b", "c"]
-    rows = cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
-    assert cache.read(rows).ravel().tolist() == [98, 97, 98, 99]
+    assert read(VectorCache(tmp_path / "c", 2), "b", "a", "b", "c")[:, 0].tolist() == [98, 97, 98, 99]
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["checks", "keys", "lock", "vectors"]
