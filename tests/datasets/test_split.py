@@ -26,26 +26,18 @@ from sciprism.papers import Paper
 @pytest.fixture
 def home(tmp_path):
     """Three data sets that share papers under different names."""
-    write(
-        tmp_path,
-        "cls_biomimicry/papers",
-        [
-            paper("doi:10.1000/A", "How geckos hold on to walls of glass", split="train"),
-            paper("doi:10.1000/b", "Ants that build bridges out of themselves", split="dev"),
-            paper("doi:10.1000/c", "Spiders", split="train"),
-            paper("doi:10.1000/d", "A paper that nobody else has at all", split="train"),
-        ],
-    )
-    write(
-        tmp_path,
-        "xmc_pubmed_mesh/papers",
-        [
-            paper("pmid:7", "How Geckos Hold On to Walls of Glass.", split="train"),
-            paper("pmid:8", "Spiders", split="test"),
-        ],
-    )
-    question = {"id": "7", "question": "What holds?", "answer": "yes"}
-    write(tmp_path, "qa_pubmedqa/test", [question])
+    rows = [
+        ("cls_biomimicry", "doi:10.1000/A", "How geckos hold on to walls of glass", "train"),
+        ("cls_biomimicry", "doi:10.1000/b", "Ants that build bridges out of themselves", "dev"),
+        ("cls_biomimicry", "doi:10.1000/c", "Spiders", "train"),
+        ("cls_biomimicry", "doi:10.1000/d", "A paper that nobody else has at all", "train"),
+        ("xmc_pubmed_mesh", "pmid:7", "How Geckos Hold On to Walls of Glass.", "train"),
+        ("xmc_pubmed_mesh", "pmid:8", "Spiders", "test"),
+    ]
+    for data in ("cls_biomimicry", "xmc_pubmed_mesh"):
+        papers = [paper(name, title, split=part) for of, name, title, part in rows if of == data]
+        write(tmp_path, f"{data}/papers", papers)
+    write(tmp_path, "qa_pubmedqa/test", [{"id": "7", "question": "What holds?", "answer": "yes"}])
     ants = "Ants that build bridges - out of themselves"
     write(tmp_path, "ner_craft/train", [{"tokens": ants.split(), "tags": []}])
     return DataRoot(tmp_path)
@@ -66,19 +58,13 @@ def test_a_short_title_alone_joins_nothing_but_with_its_abstract_does(home, tmp_
     assert table.part("doi:10.1000/c") == "test"  # both are "Spiders" and begin "All about Spiders, told ..."
     write(tmp_path, "xmc_pubmed_mesh/papers", [paper("pmid:8", "Spiders", split="test") | {"abstract": "Webs."}])
     assert SplitTable.build(home).part("doi:10.1000/c") == "train"
-    assert not [key for key in list_paper_keys(Paper(id="x", title="Spiders")) if key.startswith("title")]
-    assert not [
-        key for key in list_paper_keys(Paper(id="x", title="Editorial", abstract="We greet you")) if "title" in key
-    ]
+    for short in (Paper(id="x", title="Spiders"), Paper(id="x", title="Editorial", abstract="We greet you")):
+        assert not [key for key in list_paper_keys(short) if "title" in key]
 
 
 def test_entries_hold_both_parts_and_ids_of_their_own(home):
-    assert [(entry.own_part, entry.part) for entry in read_entries(home, "cls_biomimicry")] == [
-        ("train", "test"),
-        ("dev", "dev"),
-        ("train", "test"),
-        ("train", "train"),
-    ]
+    parts = [(entry.own_part, entry.part) for entry in read_entries(home, "cls_biomimicry")]
+    assert parts == [("train", "test"), ("dev", "dev"), ("train", "test"), ("train", "train")]
     assert [entry.paper.id for entry in read_entries(home, "ner_craft")] == ["ner_craft#0"]
 
 
@@ -99,12 +85,8 @@ def test_a_kept_table_is_the_built_one_and_goes_when_a_file_changes(home, tmp_pa
 
 
 def test_rules():
-    assert [year_rule(2015, 2016)(PaperOrigin({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
-        "train",
-        "dev",
-        "test",
-        "train",
-    ]
+    years = [year_rule(2015, 2016)(PaperOrigin({"year": y}, "", "")) for y in (2014, 2015, 2016, None)]
+    assert years == ["train", "dev", "test", "train"]
     rule = hash_rule(0.5, 0.25, (("venue", "A"),))
     drawn = [rule(PaperOrigin({"venue": "A"}, f"p{i}", "")) for i in range(4000)]
     shares = [drawn.count(part) / len(drawn) for part in PARTS]
@@ -130,9 +112,8 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
     for data in of.values():
         write(tmp_path, f"{data}/papers", rows[data])
     table = SplitTable.build(DataRoot(tmp_path))
-    strongest = {
-        (doi, title): PARTS.index(part) for doi, title, part, _ in sorted(records, key=lambda r: PARTS.index(r[2]))
-    }
+    ordered = sorted(records, key=lambda record: PARTS.index(record[2]))
+    strongest = {(doi, title): PARTS.index(part) for doi, title, part, _ in ordered}
     for _ in strongest:
         for one in strongest:
             for other in strongest:

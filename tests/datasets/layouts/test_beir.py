@@ -83,8 +83,6 @@ def test_another_data_set_of_the_same_name_is_not_taken(tmp_path):
 def test_files_by_path_and_by_their_older_names(tmp_path):
     base = tmp_path / "group/set"
     lines(base / "PPR_corpus.jsonl", CORPUS)
-    text(base / "queries.jsonl", "")
-    (base / "queries.jsonl").unlink()
     (base / "queries.jsonl").write_bytes(gzip.compress(b'{"_id": 7, "text": "seven"}\n'))
     text(base / "qrels/test.tsv", "7\t7\t1\n")
     layout = BeirFiles(repo="group/set", corpus=("PPR/corpus.jsonl", "PPR_corpus.jsonl"))

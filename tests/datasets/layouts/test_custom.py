@@ -34,6 +34,10 @@ def folder(tmp_path):
     return make
 
 
+def table(*rows):
+    return "\n".join(map(json.dumps, rows))
+
+
 def grades(corpus):
     names = corpus.document_ids
     return {
@@ -56,12 +60,9 @@ def test_papers_queries_and_qrels_found_in_a_folder(folder):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_judgements_in_tables_with_names_of_columns(folder, ending):
-    rows = [{"query-id": "q1", "document_id": "dark", "grade": 2.0}, {"query-id": "q2", "document_id": "cell"}]
-    if ending == "jsonl":
-        text = "\n".join(map(json.dumps, rows))
-    else:
-        text = "query-id,document_id,grade\nq1,dark,2\nq2,cell,\n"
-    home = folder(**{"queries_tsv": QUERIES, f"qrels_{ending}": text})
+    first, second = {"query-id": "q1", "document_id": "dark", "grade": 2.0}, {"query-id": "q2", "document_id": "cell"}
+    texts = {"csv": "query-id,document_id,grade\nq1,dark,2\nq2,cell,\n", "jsonl": table(first, second)}
+    home = folder(**{"queries_tsv": QUERIES, f"qrels_{ending}": texts[ending]})
     assert grades(CustomCorpus(data=home).read(DataRoot())) == {"q1": {"dark": 2}, "q2": {"cell": 1}}
 
 
@@ -76,7 +77,7 @@ def test_without_queries_papers_are_the_queries_and_do_not_find_themselves(folde
 def test_a_folder_of_beir_and_its_splits(folder):
     corpus = [{"_id": 1, "title": "Dark", "text": "matter"}, {"_id": "2", "title": "", "text": "Cells"}]
     home = folder(
-        corpus_jsonl="\n".join(map(json.dumps, corpus)),
+        corpus_jsonl=table(*corpus),
         queries_jsonl='{"_id": "q1", "text": "dark"}\n{"_id": "q2", "text": "cell"}',
         qrels__test_tsv="query-id\tcorpus-id\tscore\nq1\t1\t1\n",
         qrels__train_tsv="query-id\tcorpus-id\tscore\nq2\t2\t1\n",
@@ -105,35 +106,30 @@ def test_each_part_may_be_named(folder, tmp_path):
         CustomCorpus(data=f"{home}/papers.bib").read(DataRoot())
 
 
-def test_judgements_that_lead_nowhere_are_counted_and_if_all_do_refused(folder):
+def test_judgements_that_lead_nowhere_are_counted(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 1\nq1 lost 1\nq9 cell 1\n")
-    dropped = CustomCorpus(data=home, allow_missing=True).read(DataRoot()).dropped.to_json()
-    assert dropped["graded query without a record"]["first"] == ["q9"]
-    assert [note["first"] for reason, note in dropped.items() if "graded document" in reason] == [["lost"]]
-    home = folder(queries_tsv=QUERIES, qrels_tsv="7 dark 1\n")
-    with pytest.raises(InputError, match=r"none of the 1 graded queries is known: the first is '7', .* id 'q1'"):
-        CustomCorpus(data=home).read(DataRoot())
+    dropped = CustomCorpus(data=home, allow_missing=True).read(DataRoot()).dropped.ids
+    assert dropped["graded query without a record"] == ["q9"]
+    assert dropped["graded document without a record, counts as not found"] == ["lost"]
 
 
 @pytest.mark.parametrize("layout", [CustomCorpus, CustomPools])
-def test_judgements_of_absent_papers_are_counted_up_to_a_fifth(folder, layout):
-    def read(absent, **settings):
-        names = ["dark", "cell", "light", *(f"new{n}" for n in range(absent))]
-        return layout(data=folder(queries_tsv=QUERIES, qrels_tsv="".join(f"q1 {n} 1\n" for n in names)), **settings)
-
-    with pytest.raises(InputError, match=r"1 of 4 relevant papers are unknown \(25%.*'new0'; .* allow_missing = true"):
-        read(1).read(DataRoot())
-    dropped = read(1, allow_missing=True).read(DataRoot()).dropped
-    assert dropped.count("graded document without a record, counts as not found") == 1
-    home = folder(queries_tsv=QUERIES, qrels_tsv="q1 7 1\nq1 dark 0\n")
-    with pytest.raises(InputError, match=r"none of the 1 relevant papers is known: the first is '7', .* id 'dark'"):
-        layout(data=home, allow_missing=True).read(DataRoot())
-
-
-def test_a_broken_judgement_is_told_with_its_line(folder):
-    home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 1\nq1 light much\n")
-    with pytest.raises(InputError, match=r"qrels\.tsv, line 2: the grade 'much'"):
-        CustomCorpus(data=home).read(DataRoot())
+@pytest.mark.parametrize(
+    ("qrels", "allowed", "message"),
+    [
+        ("q1 dark 1\nq1 light much\n", False, r"qrels\.tsv, line 2: the grade 'much'"),
+        ("7 dark 1\n", False, r"none of the 1 graded queries is known: the first is '7', .* id 'q1'"),
+        ("q1 7 1\nq1 dark 0\n", True, r"none of the 1 relevant papers is known: the first is '7', .* id 'dark'"),
+        (
+            "".join(f"q1 {name} 1\n" for name in ("dark", "cell", "light", "new")),
+            False,
+            r"1 of 4 relevant papers are unknown \(25%.*'new'; .* allow_missing = true",
+        ),
+    ],
+)
+def test_judgements_that_are_wrong_or_lead_nowhere_are_refused(folder, layout, qrels, allowed, message):
+    with pytest.raises(InputError, match=message):
+        layout(data=folder(queries_tsv=QUERIES, qrels_tsv=qrels), allow_missing=allowed).read(DataRoot())
 
 
 def test_pools_hold_the_judged_papers(folder):
@@ -142,7 +138,8 @@ def test_pools_hold_the_judged_papers(folder):
     assert found.query_ids == ["q1", "q2"] and found.candidate_ids == ["dark", "cell", "light"]
     assert [rows.tolist() for rows in found.pools] == [[0, 1], [2]]
     assert [mine.tolist() for mine in found.grades] == [[2, 0], [0]]
-    assert found.dropped.to_json()["query without a relevant paper"]["first"] == ["q2"]
+    assert found.dropped.ids["query without a relevant paper"] == ["q2"]
+    assert found.dropped.count("graded document without a record, counts as not found") == 1
 
 
 VOCABULARY = "id,name,synonyms\nC1,Cosmology,the universe\nB1,Biology,\nO1,Optics,light science\n"
@@ -154,7 +151,7 @@ def test_papers_with_labels_by_id_name_or_synonym(folder):
         {"id": "2", "title": "B", "labels": ["biology"]},
         {"id": "3", "title": "C", "labels": []},
     ]
-    home = folder(things_jsonl="\n".join(map(json.dumps, records)), labels_csv=VOCABULARY)
+    home = folder(things_jsonl=table(*records), labels_csv=VOCABULARY)
     found = CustomLabels(papers=(f"{home}/things.jsonl",), labels=f"{home}/labels.csv").read(DataRoot())
     assert [label.id for label in found.labels] == ["C1", "B1", "O1"]
     assert [rows.tolist() for rows in found.gold] == [[0, 2], [1], []]
@@ -210,13 +207,9 @@ def test_wrong_ratings_are_told(folder, reviewers, ratings, message):
         CustomReviewers(data=home, allow_missing=True).read(DataRoot())
 
 
-def mentions(*rows):
-    return "\n".join(json.dumps(row) for row in rows)
-
-
 def test_mentions_of_authors(tmp_path):
     papers = [{"id": "p", "title": "T", "authors": ["Ada Byron", "Bo Li"]}, {"id": "q", "title": "U"}]
-    (tmp_path / "papers.jsonl").write_text(mentions(*papers))
+    (tmp_path / "papers.jsonl").write_text(table(*papers))
     first = {"signature_id": 1, "paper_id": "p", "name": "Ada Byron", "author_id": "A", "split": "train"}
     rows = [
         first | {"position": 0, "affiliations": ["Oxford"], "email": "a@b.c"},
@@ -225,7 +218,7 @@ def test_mentions_of_authors(tmp_path):
         first | {"signature_id": 4, "paper_id": "q", "name": "Cy Oh", "split": "test"},
         first | {"signature_id": 5, "paper_id": "lost", "name": "Cy Oh"},
     ]
-    (tmp_path / "signatures.jsonl").write_text(mentions(*rows))
+    (tmp_path / "signatures.jsonl").write_text(table(*rows))
     found = CustomMentions(data=str(tmp_path)).read(DataRoot())
     assert [each.block for each in found.signatures] == ["a byron", "a byron", "li", "c oh"]
     assert (found.train, found.dev, found.test) == ({"a byron"}, {"li"}, {"c oh"})
@@ -233,7 +226,7 @@ def test_mentions_of_authors(tmp_path):
     assert (ada.coauthors, ada.affiliations, ada.email, ada.author) == (("Bo Li",), ("Oxford",), "a@b.c", "A")
     assert found.signatures[2].coauthors == ("Ada Byron",) and found.signatures[3].paper == 1
     assert found.dropped.count("mention of an unknown paper") == 1
-    (tmp_path / "signatures.jsonl").write_text(mentions(*rows, rows[0] | {"signature_id": 6, "split": "test"}))
+    (tmp_path / "signatures.jsonl").write_text(table(*rows, rows[0] | {"signature_id": 6, "split": "test"}))
     with pytest.raises(InputError, match="line 6: block 'a byron' is in two splits, 'train' and 'test'"):
         CustomMentions(data=str(tmp_path)).read(DataRoot())
 
@@ -241,7 +234,7 @@ def test_mentions_of_authors(tmp_path):
 def test_blocks_without_a_split_are_drawn(tmp_path):
     (tmp_path / "papers.csv").write_text("id,title\np,T\n")
     rows = [{"signature_id": n, "paper_id": "p", "name": f"A Name{n % 20}", "author_id": n} for n in range(60)]
-    (tmp_path / "signatures.jsonl").write_text(mentions(*rows))
+    (tmp_path / "signatures.jsonl").write_text(table(*rows))
     found = CustomMentions(data=str(tmp_path)).read(DataRoot())
     assert [len(part) for part in (found.train, found.dev, found.test)] == [10, 4, 6]
     assert len(found.train | found.dev | found.test) == 20

@@ -40,11 +40,8 @@ def test_a_train_paper_that_another_test_has_is_left_out_and_named(tmp_path):
     ]
     write(tmp_path, "cls_biomimicry/papers", rows)
     write(tmp_path, "cls_ohsumed/test", [paper("1", title(2), label="C01", label_name="Eyes")])
-    write(
-        tmp_path,
-        "cls_ohsumed/train",
-        [paper("2", title(5), label="C02", label_name="Ears"), paper("3", title(70), label="C01")],
-    )
+    others = [paper("2", title(5), label="C02", label_name="Ears"), paper("3", title(70), label="C01")]
+    write(tmp_path, "cls_ohsumed/train", others)
     data = PaperClasses(data="cls_biomimicry", target="labels_level1").read(DataRoot(tmp_path))
     assert [data.ids[row][-1] for row in data.train] == ["0", "4", "6"]
     assert [data.ids[row][-1] for row in data.test] == ["1", "3", "5", "7"]
@@ -57,11 +54,9 @@ def test_a_train_paper_that_another_test_has_is_left_out_and_named(tmp_path):
 
 
 def test_sizes_draw_the_same_papers_for_every_task(tmp_path):
-    split = lambda n: ("train", "dev", "test")[n % 3]  # noqa: E731
-    rows = [
-        paper(f"arxiv:{n}", title(n), field="Physics" if n % 2 else "", year=2000 + n, split=split(n))
-        for n in range(90)
-    ]
+    parts = ("train", "dev", "test")
+    facts = [{"field": "Physics" if n % 2 else "", "year": 2000 + n, "split": parts[n % 3]} for n in range(90)]
+    rows = [paper(f"arxiv:{n}", title(n), **each) for n, each in enumerate(facts)]
     write(tmp_path, "arxiv_multidomain/papers-0", rows)
     home, sizes = DataRoot(tmp_path), SampleSizes(train=5, dev=2, test=6, years=(2000, 2060))
     fields = PaperClasses(data="arxiv_multidomain", target="field", sizes=sizes).read(home)
@@ -77,21 +72,18 @@ def test_sizes_draw_the_same_papers_for_every_task(tmp_path):
 def test_numbers_compare_within_a_venue_and_year(tmp_path):
     rows = [paper(f"v{n}", title(n), venue="Vis", year=2000, citation_count=n) for n in range(4)]
     rows += [paper(f"w{n}", title(n + 10), venue="Vis", year=2020, citation_count=100 * n) for n in range(4)]
-    rows += [
-        paper("x", title(30), venue="CG&A", year=2000, citation_count=7),
-        paper("y", title(31), year=2000, venue=""),
-    ]
-    write(tmp_path, "citegraph_vis/papers", rows)
-    data = PaperNumbers(data="citegraph_vis", target="citation_count", scale="rank share", min_papers=4).read(
-        DataRoot(tmp_path)
-    )
+    rows.append(paper("x", title(30), venue="CG&A", year=2000, citation_count=7))
+    rows.append(paper("y", title(31), year=2000, venue=""))
+
+    def read(scale):
+        write(tmp_path, "citegraph_vis/papers", rows)
+        layout = PaperNumbers(data="citegraph_vis", target="citation_count", scale=scale, min_papers=4)
+        return layout.read(DataRoot(tmp_path))
+
+    data = read("rank share")
     assert data.targets == [0.125, 0.375, 0.625, 0.875] * 2
     rows[1] |= {"citation_count": 0}
-    write(tmp_path, "citegraph_vis/papers", rows)
-    shares, deviations = (
-        PaperNumbers(data="citegraph_vis", target="citation_count", scale=scale, min_papers=4).read(DataRoot(tmp_path))
-        for scale in ("rank share", "deviation")
-    )
+    shares, deviations = read("rank share"), read("deviation")
     assert shares.targets[:4] == [0.25, 0.25, 0.625, 0.875], "ties share their mean rank"
     assert np.mean(deviations.targets[:4]) == pytest.approx(0) and np.std(deviations.targets[:4]) == pytest.approx(1)
     assert len(data.train) == len(data.test) == 4
@@ -105,10 +97,8 @@ def graph(tmp_path):
     rows = []
     for n in range(40):
         cited = [f"10.1/{m}" for m in range(n - 6, n)] if n >= 10 else []
-        year = 2016 + n % 4 if n >= 10 else 2000
-        rows.append(
-            paper(f"10.1/{n}", title(n), venue="Vis", year=year, references=cited, keywords=["Old", f"k{n // 2}"])
-        )
+        facts = {"year": 2016 + n % 4 if n >= 10 else 2000, "keywords": ["Old", f"k{n // 2}"]}
+        rows.append(paper(f"10.1/{n}", title(n), venue="Vis", references=cited, **facts))
     write(tmp_path, "citegraph_vis/papers", rows)
     return DataRoot(tmp_path)
 
@@ -174,15 +164,13 @@ def collection(tmp_path):
     for data in ("ir_cranfield", "ir_csfcube", "ir_cacm"):
         write(tmp_path, f"{data}/corpus", rows)
     write(tmp_path, "ir_cranfield/queries", [{"_id": "q1", "text": "frogs"}, {"_id": "q2", "text": "none"}])
-    write_table(
-        tmp_path, "ir_cranfield/qrels/test.tsv", [("q1", "0", 2), ("q1", "3", 1), ("q1", "9", 1), ("q9", "1", 1)]
-    )
+    qrels = [("q1", "0", 2), ("q1", "3", 1), ("q1", "9", 1), ("q9", "1", 1)]
+    write_table(tmp_path, "ir_cranfield/qrels/test.tsv", qrels)
     write_table(tmp_path, "ir_cranfield/out.tsv", [("q1", "2")])
     asked = {"_id": "1_method", "text": "...", "metadata": {"paper_id": "1", "facet": "method"}}
     write(tmp_path, "ir_csfcube/queries", [asked, asked | {"_id": "7_method", "metadata": {"paper_id": "7"}}])
-    write_table(
-        tmp_path, "ir_csfcube/qrels/test.tsv", [("1_method", "0", 3), ("1_method", "2", 0), ("7_method", "0", 1)]
-    )
+    qrels = [("1_method", "0", 3), ("1_method", "2", 0), ("7_method", "0", 1)]
+    write_table(tmp_path, "ir_csfcube/qrels/test.tsv", qrels)
     write_table(tmp_path, "ir_cacm/citation_links.tsv", [("0", "1"), ("1", "2")])
     return DataRoot(tmp_path)
 
@@ -205,11 +193,7 @@ def test_judged_pools_have_papers_as_queries(collection):
 
 def test_undirected_links_go_both_ways(collection):
     data = LinkedCorpus(data="ir_cacm", link="citation link").read(collection)
-    assert {q: judged.tolist() for q, judged in zip(data.query_ids, data.judged, strict=True)} == {
-        "0": [1],
-        "1": [0, 2],
-        "2": [1],
-    }
+    assert (data.query_ids, [judged.tolist() for judged in data.judged]) == (["0", "1", "2"], [[1], [0, 2], [1]])
 
 
 def test_search_by_titles_summaries_and_sentences(tmp_path):
@@ -263,10 +247,7 @@ def test_reviewers_keep_their_newest_papers(tmp_path):
     rows = [paper(f"p{n}", title(n), year=2000 + n) for n in range(5)]
     write(tmp_path, "reviewer_goldstandard/papers", rows)
     write(tmp_path, "reviewer_goldstandard/reviewers", [{"reviewer_id": "r", "paper_ids": ["p0", "p3", "p1", "gone"]}])
-    rated = [
-        {"reviewer_id": "r", "paper_id": "p4", "expertise": 5.0},
-        {"reviewer_id": "s", "paper_id": "p4", "expertise": 1.0},
-    ]
+    rated = [{"reviewer_id": name, "paper_id": "p4", "expertise": grade} for name, grade in (("r", 5.0), ("s", 1.0))]
     write(tmp_path, "reviewer_goldstandard/evaluations", rated)
     data = RatedReviewers(path="reviewer_goldstandard", newest=2).read(DataRoot(tmp_path))
     assert list(data.paper_ids) == ["p1", "p3", "p4"]

@@ -16,12 +16,8 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Label
 
 
-def record(key, name, **more):
-    return {key: name, "title": f"title {name}", "abstract": f"about {name}"} | more
-
-
 def papers(*names, key="paper", **more):
-    return [record(key, name, **more) for name in names]
+    return [{key: name, "title": f"title {name}", "abstract": f"about {name}"} | more for name in names]
 
 
 VOCABULARY = [
@@ -35,10 +31,8 @@ VOCABULARY = [
 def fine(tmp_path):
     folder = tmp_path / "scimult/classification_fine"
     lines(folder / "Geography_label.json", VOCABULARY)
-    lines(
-        folder / "Geography_papers_test.json",
-        [*papers("1", label=["12", "11", "12"]), *papers("1"), *papers(2, label=["99"])],
-    )
+    rows = [*papers("1", label=["12", "11", "12"]), *papers("1"), *papers(2, label=["99"])]
+    lines(folder / "Geography_papers_test.json", rows)
     lines(folder / "Geography_matched.json", [{"candidate": ["13", "11"]}, {"candidate": ["13"]}, {"candidate": []}])
     return DataRoot(tmp_path)
 
@@ -74,20 +68,20 @@ def test_what_is_wrong_with_a_vocabulary_is_told(fine, tmp_path):
 def test_classes_numbered_by_their_lines(tmp_path):
     folder = tmp_path / "coarse"
     lines(folder / "MAG_label.json", [{"label": "Art", "name": ["art"], "definition": "d"}, {"name": ["biology"]}])
-    lines(folder / "MAG_papers_test.json", [record("paper", "x", label=1), record("paper", "y", label=0)])
+    lines(folder / "MAG_papers_test.json", [*papers("x", label=1), *papers("y", label=0)])
     layout = MapleLabels(name="MAG", folder="coarse", numbered=True)
     data = layout.read(DataRoot(tmp_path))
     assert [rows.tolist() for rows in data.gold] == [[1], [0]] and [label.id for label in data.labels] == ["Art", "1"]
-    lines(folder / "MAG_papers_test.json", [record("paper", "x", label=2)])
+    lines(folder / "MAG_papers_test.json", papers("x", label=2))
     with pytest.raises(InputError, match="the label 2 is not a line of the label file"):
         layout.read(DataRoot(tmp_path))
 
 
 def test_links_over_all_papers(tmp_path):
     rows = [
-        record("paper", "a", **{"cite": ["b", "c", "b"], "co-cite": []}),
-        record("paper", "b", **{"cite": [], "co-cite": ["a", "gone"]}),
-        record("paper", "c", **{"cite": ["c"], "co-cite": []}),
+        *papers("a", **{"cite": ["b", "c", "b"], "co-cite": []}),
+        *papers("b", **{"cite": [], "co-cite": ["a", "gone"]}),
+        *papers("c", **{"cite": ["c"], "co-cite": []}),
     ]
     lines(tmp_path / "links/SciDocs_papers_test.json", rows)
     cite = LinkedPapers(relation="cite", folder="links").read(DataRoot(tmp_path))
@@ -107,10 +101,7 @@ def test_searches_among_scored_papers_and_among_all(tmp_path):
     ]
     lines(tmp_path / "search/NFCorpus_queries_test.json", queries)
     files = SearchFiles(name="NFCorpus", folder="search")
-    pools, corpus = (
-        SearchPools(files=files).read(DataRoot(tmp_path)),
-        SearchCorpus(files=files).read(DataRoot(tmp_path)),
-    )
+    pools, corpus = (layout(files=files).read(DataRoot(tmp_path)) for layout in (SearchPools, SearchCorpus))
     assert pools.query_ids == corpus.query_ids == ["7", "8"] and pools.queries[0] == "sun [SEP] moon"
     assert [rows.tolist() for rows in pools.pools] == [rows.tolist() for rows in corpus.judged] == [[1, 0], [2]]
     assert pools.query_role == corpus.query_role == "query" and corpus.excluded is None

@@ -89,12 +89,9 @@ def test_articles_of_squad_are_trained_on_too(tmp_path):
     }
 
 
-def test_where_squad_is_missing_the_error_says_how_to_get_it(tmp_path):
+def test_what_is_no_squad_is_said(tmp_path):
     with pytest.raises(InputError, match=r"hf download rajpurkar/squad_v2 "):
         nasa(tmp_path, [GOOD], topics=TOPICS)
-
-
-def test_what_is_no_squad_is_said(tmp_path):
     with pytest.raises(InputError, match="no train question has an answer"):
         nasa(tmp_path, [question("none")])
     text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", '{"rows": []}')

@@ -33,18 +33,9 @@ def test_hallmarks_are_a_vector_or_names(tmp_path):
 TEXT = "Acetazolamide and mu- or delta-opioids raise lithium.\r\n"
 
 
-def drug(name, offset):
-    return {"id": name, "offset": offset, "type": "drug"}
-
-
 def document(name, pairs, label="effect"):
-    drugs = [
-        drug("e0", "0-12"),
-        drug("e1", "18-20;31-37"),
-        drug("e2", "25-37"),
-        drug("e3", "45-51"),
-        drug("e4", "90-99"),
-    ]
+    places = ("0-12", "18-20;31-37", "25-37", "45-51", "90-99")
+    drugs = [{"id": f"e{n}", "offset": offset, "type": "drug"} for n, offset in enumerate(places)]
     labelled_pairs = [{"e1": one, "e2": other, "label": label} for one, other in pairs]
     return {"id": name, "sentences": [{"text": TEXT, "entities": drugs, "pairs": labelled_pairs}]}
 
@@ -59,8 +50,7 @@ def test_pairs_of_drugs(tmp_path):
     rows = [document("d1", [("e0", "e3"), ("e3", "e0"), ("e2", "e1"), ("e1", "e3")])]
     data = pairs(tmp_path, [*rows, document("d2", [("e0", "e4"), ("e0", "e9"), ("e0", "e2")], "false")])
     assert data.texts[:5] == [
-        ("@DRUG$ and mu- or delta-opioids raise @DRUG$.",),
-        ("@DRUG$ and mu- or delta-opioids raise @DRUG$.",),
+        *[("@DRUG$ and mu- or delta-opioids raise @DRUG$.",)] * 2,
         ("Acetazolamide and @DRUG-DRUG$ raise lithium.",),
         ("Acetazolamide and @DRUG$ raise @DRUG$.",),
         ("@DRUG$ and mu- or @DRUG$ raise lithium.",),

@@ -49,10 +49,8 @@ def test_what_does_not_fit_is_counted(tmp_path):
         {"start": 0, "end": 3, "label": "x"},  # inside <heading>
         {"start": -3, "end": 3, "label": "x"},
     ]
-    data = read(
-        tmp_path,
-        [document("a", "train", marks), document("b", "test", [], "No entity."), document("c", "test", [], " \n ")],
-    )
+    others = [document(name, "test", [], whole) for name, whole in (("b", "No entity."), ("c", " \n "))]
+    data = read(tmp_path, [document("a", "train", marks), *others])
     assert data.tags[1] == ("B-Mineral", "I-Mineral", "I-Mineral", "O", "O")
     assert counted(data) == {
         "span that begins or ends inside a word, widened to it": 1,
@@ -66,14 +64,7 @@ def test_what_does_not_fit_is_counted(tmp_path):
 def test_no_sentence_ends_inside_an_entity(tmp_path):
     whole = "Seen by Opportunity. Later also by Curiosity. Fine."
     mark = [span("x", "Opportunity. Later", whole)]
-    data = read(
-        tmp_path,
-        [
-            document("a", "train", mark, whole),
-            document("b", "validation", mark, whole),
-            document("c", "test", mark, whole),
-        ],
-    )
+    data = read(tmp_path, [document("a", part, mark, whole) for part in ("train", "validation", "test")])
     assert [len(words) for words in data.words] == [9, 2] * 3 and len(data.dev) == 2
     assert counted(data) == {"sentence end inside an entity, ignored": 3}
 

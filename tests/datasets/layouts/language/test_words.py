@@ -119,15 +119,3 @@ def test_what_cannot_be_learnt_or_found_is_said(tmp_path):
     lines(tmp_path / "ner/test.json", [{"tokens": ["a"], "ner_tags": ["B"]}])
     with pytest.raises(InputError, match=r"line 1: the tags are numbers"):
         read(tmp_path, WordTags(files=PartFiles(folders=("ner",))))
-
-
-def entities(tags):
-    """Spans by a reading of its own: an entity lasts until what is not its I-."""
-    found, start = [], None
-    for n, tag in enumerate([*tags, "O"]):
-        if start is not None and tag != f"I-{tags[start][2:]}":
-            found.append((start, n))
-            start = None
-        if start is None and tag != "O":
-            start = n
-    return found
