@@ -1,6 +1,8 @@
 """Measure `sciprism dedupe` on four reviews with hand-labelled duplicates, against other rules.
 
-The shipped weights were estimated on these reviews, so those estimated on the other three are measured too.
+Each review is measured as it is, and as a list without volume, issue, pages, ids and abstracts, as those of DBLP and of
+reference managers are. The shipped weights were estimated on all of these records, so those estimated on the
+other three reviews are measured too. bib-dedupe is measured where it is installed (`pip install bib-dedupe==0.11.0`).
 
     SCIPRISM_DATA=... python benchmarks/dedupe.py -o results/dedupe.json
 """
@@ -11,11 +13,14 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 from rapidfuzz.fuzz import token_sort_ratio
 from rapidfuzz.process import cdist
@@ -25,7 +30,7 @@ from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalize_words
-from sciprism.uses.deduplication import WEIGHTS, cite, compare, dedupe, find_candidates
+from sciprism.uses.deduplication import WEIGHTS, cite_all, compare, dedupe, find_candidates
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}
@@ -54,7 +59,7 @@ def sample_pairs(
     levels, same, where = [], [], []
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
-        records = [cite(papers[row]) for row in rows]
+        records = [*map(cite_all([papers[row] for row in rows]), range(len(rows)))]
         for one, other in find_candidates(records):
             levels.append(compare(records[one], records[other]))
             same.append(clusters[rows[one]] == clusters[rows[other]])
@@ -116,6 +121,7 @@ def score(groups: Iterable[Sequence[int]], clusters: Sequence[str]) -> dict[str,
         "records": len(clusters),
         "duplicate_pairs": len(true),
         "found_pairs": len(pairs),
+        "f1": round(2 * right / max(1, len(pairs) + len(true)), 4),
         "precision": round(right / max(1, len(pairs)), 4),
         "recall": round(right / max(1, len(true)), 4),
         "recall_interval": bootstrap_clusters(rows.values(), pairs),
@@ -178,10 +184,31 @@ def group_like_titles(papers: Sequence[Paper], least: int = 95) -> list[list[int
     return group_by([f"r{root}" for root in roots])
 
 
+def group_like_bib_dedupe(papers: Sequence[Paper]) -> list[list[int]]:
+    """Join records as bib-dedupe does, in one process; pairs that it leaves for a person are apart."""
+    from bib_dedupe.bib_dedupe import block, cluster, match, prep
+
+    rows = [
+        {"ID": str(row), "ENTRYTYPE": "article", "title": paper.title, "author": " and ".join(paper.authors)}
+        | {"year": str(paper.year or ""), "journal": paper.venue, "volume": paper.volume, "number": paper.issue}
+        | {"pages": paper.pages, "abstract": paper.abstract, "doi": paper.ids.get("doi", "")}
+        for row, paper in enumerate(papers)
+    ]
+    matched = match(block(prep(pandas.DataFrame(rows), cpu=1), cpu=1), cpu=1)
+    return [[int(id) for id in group] for group in cluster(matched)]
+
+
+def strip(paper: Paper) -> Paper:
+    """Return a record as lists of publications have it."""
+    return replace(paper, volume="", issue="", pages="", abstract="", ids={})
+
+
 RULES: dict[str, Callable[[Sequence[Paper]], list[list[int]]]] = {
     "equal titles": lambda papers: group_by([squeeze(paper.title) for paper in papers]),
+    "equal titles and years": lambda papers: group_by([f"{squeeze(paper.title)} {paper.year}" for paper in papers]),
     "asreview-datatools' rule (DOI, or title with abstract)": group_like_asreview,
     "rapidfuzz token_sort_ratio of titles >= 95": group_like_titles,
+    **({"bib-dedupe": group_like_bib_dedupe} if find_spec("bib_dedupe") else {}),
     "sciprism inspect": lambda papers: [list(group.positions) for group in find_duplicates(papers).groups],
     "sciprism dedupe": lambda papers: dedupe(papers).groups,
 }
@@ -193,19 +220,24 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="Print the weights as estimated on all libraries.")
     arguments = parser.parse_args()
     papers, collections, clusters = load(Path(os.environ["SCIPRISM_DATA"]))
-    levels, same, where = sample_pairs(papers, collections, clusters)
+    versions = {"": papers, ", without print data": [*map(strip, papers)]}
+    parts = [sample_pairs(version, collections, clusters) for version in versions.values()]
+    levels = [row for part in parts for row in part[0]]
+    same, where = (np.concatenate([part[place] for part in parts]) for place in (1, 2))
     if arguments.fit:
         print(json.dumps(fit(levels, same), indent=1))
     results: dict[str, dict[str, Any]] = {}
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
-        library, truth = [papers[row] for row in rows], [clusters[row] for row in rows]
-        others = np.flatnonzero(where != name)
-        weights = {field: WEIGHTS[field] | row for field, row in fit([levels[n] for n in others], same[others]).items()}
-        held_out = dedupe(library, weights=WEIGHTS | weights)
-        results[name] = {rule: score(group(library), truth) for rule, group in RULES.items()}
-        results[name]["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth)
-        results[name]["uncertain_pairs"] = len(dedupe(library).uncertain)
+        truth, others = [clusters[row] for row in rows], np.flatnonzero(where != name)
+        fitted = fit([levels[n] for n in others], same[others])
+        weights = {field: WEIGHTS[field] | row for field, row in fitted.items()}
+        for version, records in versions.items():
+            library = [records[row] for row in rows]
+            found, held_out = dedupe(library), dedupe(library, weights=WEIGHTS | weights)
+            of_library = {rule: score(group(library), truth) for rule, group in RULES.items()}
+            of_library["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth)
+            results[name + version] = of_library | {"uncertain_pairs": len(found.uncertain)}
     write_result(arguments.output, provenance(["sciprism", "rapidfuzz", "scipy", "numpy"], libraries=results))
 
 

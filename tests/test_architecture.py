@@ -52,12 +52,12 @@ GROUND = {
 }
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
-    "uses": 6_777,
+    "uses": 6_859,
     "papers": 5_338,
     "evaluation": 5_097,
     "prepare": 4_533,
     "encoders": 5_742,
-    "cli": 3_686,
+    "cli": 3_693,
     "datasets": 3_717,
     "training": 3_181,
     "store": 1_822,

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,66 @@ TRIAL = {"authors": ("Isrctn",), "venue": "clinicaltrials.gov", "volume": "", "i
 )
 def test_other_papers_are_not_merged(change):
     assert dedupe(build({}, change)).groups == []
+
+
+LISTED = {"volume": "", "issue": "", "pages": "", "authors": ("Ann Alder", "Bo Birch", "Cy Cedar")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"venue": "SIGPOND Conference"}, {"venue": "International Conference on Management of Ponds"}, True),
+        ({"venue": "SIGPOND Record"}, {"venue": "ACM SIGPOND Record"}, True),
+        ({"venue": "VLPB"}, {"venue": "Very Large Pond Bases"}, True),
+        ({"venue": "Proc. 9th Int. Conf. on Ponds"}, {"venue": "International Conference on Ponds (ICP)"}, True),
+        ({}, {"authors": ("Bo Birch", "Cy Cedar", "Ann Alder")}, True),
+        (
+            {},
+            {"title": "Growth of tree frogs in the pond's of Ohio", "authors": ("A. Alder", "B. Birch", "C. Cedar")},
+            True,
+        ),
+        ({"venue": "ICDP"}, {"venue": "VLPB", "year": 2013, "title": FROGS["title"] + ", revisited"}, False),
+        ({}, {"venue": "Lakes and Streams", "year": 2011}, False),
+        ({}, {"title": "Reprint of: Growth of tree frogs in the ponds of Ohio", "year": 2013}, False),
+    ],
+)
+def test_lists_without_place_in_print(one, other, same):
+    assert dedupe(build(one, other, **LISTED)).groups == ([[0, 1]] if same else [])
+
+
+def issue(volume, number, **changes):
+    column = {"title": "Words from our desk", "pages": "5-6", "ids": {"doi": f"10.5555/jp.{volume}.{number}"}}
+    return column | {"volume": volume, "issue": number} | changes
+
+
+LONG = {"title": FROGS["title"]}
+BARE = {"pages": "", "ids": {}}
+
+
+@pytest.mark.parametrize(
+    ("records", "columns"),
+    [
+        ([issue("12", "2"), issue("12", "3")], [[0, 1]]),
+        ([issue("12", "2", **BARE), issue("13", "2", **BARE, year=2011)], [[0, 1]]),
+        ([issue(str(n), "1", **LONG, year=2000 + n) for n in (1, 2, 3)], [[0, 1, 2]]),
+        ([issue("", "", **BARE, year=2000 + n) for n in (1, 2, 3)], [[0, 1, 2]]),
+        ([issue("12", "2", title="Frogs told by water"), issue("12", "3", title="Pond data told by water")], []),
+        ([issue("12", "3", **LONG), issue("12", "3", **LONG) | BARE | {"ids": {"doi": "10.5555/other"}}], []),
+    ],
+)
+def test_papers_of_two_issues_or_dois_are_two_and_a_column_is_told_once(records, columns):
+    result = dedupe(build(*records))
+    assert (result.groups, result.columns) == ([], columns)
+    assert not columns or not result.uncertain
+
+
+def test_issues_that_number_the_records_of_a_file_tell_nothing():
+    place = {"place": Place("one.csv", 1, 1)}
+    papers = build(
+        *(place | {"issue": str(n), "title": f"Tale {n // 3} of frogs in many ponds"} for n in range(3, 153))
+    )
+    papers = [replace(paper, pages=f"{n // 3}01-{n // 3}09") for n, paper in enumerate(papers)]
+    assert dedupe(papers).removed == 100
 
 
 def test_editorials_of_one_author_need_a_page_or_an_id():
@@ -140,7 +201,7 @@ def test_a_merged_record_has_the_fullest_fields_and_one_place_in_print(tmp_path)
 def test_levels_by_hand():
     one, other = map(cite, build({}, {"authors": ("B. Birch", "A. Alder"), "year": 2011, "pages": "e288", "issue": ""}))
     equal = dict.fromkeys(("title", "journal", "volume"), "equal")
-    assert compare(one, other) == equal | {"authors": "not first", "year": "1 apart", "pages": "like"}
+    assert compare(one, other) == equal | {"authors": "first and most", "year": "1 apart", "pages": "like"}
     assert read_pages("233-8, 230-5; discussion 240") == (("233", "238"), ("230", "235"), ("240", ""))
     assert read_pages("08-Aug") == (("8", "8"),) and read_pages("t-8") == read_pages("") == ()
     assert is_abbreviation(("ann", "fr", "anesth"), ("annales", "francaises", "anesthesie"))

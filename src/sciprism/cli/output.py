@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers: missing, years, languages, duplicates"),
-    "sciprism.dedupe/1": ("dedupe", "output, review, counts, sources; groups, preprints and uncertain pairs by record"),
+    "sciprism.dedupe/1": (
+        "dedupe",
+        "output, review, counts, sources; groups, columns, preprints and uncertain pairs by record",
+    ),
     "sciprism.disambiguate/1": (
         "disambiguate",
         "output, counts, conflicts, divided blocks; signatures: of each author, ORCID, probability, reason",

@@ -67,7 +67,7 @@ _NAME_WITH_NUMBER = re.compile(r"(?<=[^\W\d_])(?<!part)(?<!phase)(?<!study)[-\u2
 """Where a number belongs to a name, as in COVID-19: it numbers no paper."""
 _NOTICE = re.compile(
     r"\b(correction|corrigend(?:um|a)|errat(?:um|a)|addendum|retract(?:ion|ed)|withdrawn|withdrawal"
-    r"|expressions? of concern|repl(?:y|ies)|rejoinder|comments?|commentary|response"
+    r"|reprint(?:ed)?(?= of| from|:)|expressions? of concern|repl(?:y|ies)|rejoinder|comments?|commentary|response"
     r"|berichtigung|erwiderung|antwort auf|rectificatif|réponse|corrección|fe de erratas)\b"
     r"|^\W*(re|(?:peer )?review|letter|data|dataset|code|software|supplement\w*|figures?|tables?|protocol|summary"
     r"|discussion|decision letter|editorial|replication data)\b(?=[^:]{0,25}(?::|\b(?:of|for|from|to|on)\b))",

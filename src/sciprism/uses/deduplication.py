@@ -54,14 +54,18 @@ _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTH = re.compile(r"(?<=\d-)[a-z]{3}$|^[a-z]{3}(?=-\d)")  # a program took the pages 8-8 for the date 08-Aug
 _SMALL_WORDS = "a and at de der des die do du for fur in la le of on the to und y"
 _NO_WORD = frozenset(_SMALL_WORDS.split())
+_PROCEEDINGS = re.compile(r"proc(?:eedings)?|\d+(?:st|nd|rd|th)?")  # words of a journal that tell nothing
+_ACRONYM = re.compile(r"\b[A-Z]{3,}\b")
+_MEETING = re.compile(r"\b(?:conf|symp|workshop|congress|proc)", re.IGNORECASE)
 # No names: of groups, and what databases write for trials without authors.
 _NO_NAMES = """
 al and anon anonymous author available dr et group investigators jr listed name no of study the team unknown
 actrn chictr ctri drks euctr irct isrctn jprn nct ntr pactr umin
 """
 _NO_NAME = frozenset(_NO_NAMES.split())
+MIN_ABBREVIATED = 4  # words of a name that abbreviate the first ones of a longer name
 
-Words = tuple[tuple[str, ...], ...]
+Journal = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], bool]
 Pages = tuple[tuple[str, str], ...]
 Weights = Mapping[str, Mapping[str, float]]
 WEIGHTS: Weights = json.loads(Path(__file__).with_name("deduplication_weights.json").read_text(encoding="utf-8"))
@@ -75,7 +79,8 @@ class Citation(NamedTuple):
     """What is compared of a record: its identity, and the fields that it has, as `COMPARISONS` take them.
 
     title: its words, those of the whole title first, then of the original and the translation. authors: the words of
-    each name. journal: the words of each of its titles. pages: the first and the last of each range.
+    each name. journal: the words of each of its titles, its acronyms, and
+    whether it has some or is a meeting. pages: the first and the last of each range.
     """
 
     identity: PaperIdentity
@@ -88,20 +93,46 @@ def cite(paper: Paper) -> Citation:
     both = _TRANSLATION.fullmatch(title)
     titles = [" ".join(normalize_words(part)) for part in (title, *(both.groups() if both else ()))]
     names = (frozenset(word for word in normalize_words(name) if word not in _NO_NAME) for name in paper.authors)
-    journals = (normalize_words(name) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
+    journals = (filter(_tells, normalize_words(name)) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
+    journal = tuple(filter(None, map(tuple, journals)))
+    acronyms = () if paper.venue.isupper() and " " in paper.venue else _ACRONYM.findall(paper.venue)
     volume, issue = ("".join(re.findall(r"(?!0)\d+", text)[:1]) for text in (paper.volume, paper.issue))
     identity = identify(replace(paper, title=title))
     fields = {
         "title": tuple(text for text in titles if text == titles[0] != "" or len(text) > 15),
         "authors": tuple(filter(None, names)),
         "year": identity.year,
-        "journal": tuple(filter(None, (tuple(word for word in name if word not in _NO_WORD) for name in journals))),
+        "journal": (journal, tuple(acronyms), bool(acronyms or _MEETING.search(paper.venue))) if journal else (),
         "volume": volume,
         "issue": issue,
         "pages": read_pages(paper.pages) if volume or not _AHEAD.match(paper.pages) else (),
         "abstract": abstract if len(abstract := " ".join(normalize_words(paper.abstract)[:100])) >= 100 else "",
     }
     return Citation(identity, {name: value for name, value in fields.items() if value})
+
+
+def cite_all(papers: Sequence[Paper]) -> Callable[[int], Citation]:
+    """Return a function that returns what is compared of the paper at a position; it keeps the latest.
+
+    Issues of a file that number its records, as some programs write them, are not compared.
+    """
+    issues: dict[str, Counter[str]] = {}
+    for paper in papers:
+        if paper.issue and paper.place:
+            issues.setdefault(paper.place.file, Counter())[paper.issue] += 1
+    numbered = {file for file, counts in issues.items() if len(counts) > max(MAX_ISSUES, counts.total() / 2)}
+
+    @lru_cache(maxsize=HELD)
+    def cited(position: int) -> Citation:
+        paper = papers[position]
+        return cite(replace(paper, issue="") if paper.place and paper.place.file in numbered else paper)
+
+    return cited
+
+
+def _tells(word: str) -> bool:
+    """Return whether a word of a journal tells it from another one."""
+    return word not in _NO_WORD and not _PROCEEDINGS.fullmatch(word)
 
 
 def read_pages(text: str) -> Pages:
@@ -131,22 +162,54 @@ def is_sufficient(levels: Mapping[str, str]) -> bool:
     """Return whether two records share what a merge needs besides its probability.
 
     A title that differs needs the same range of pages; a generic one, or one with other numbers, a page or an id; one
-    that is only similar a place in print, an id or an abstract.
+    that is only similar a place in print, an id or an abstract, but for its spelling in lists without place in print.
+    Records of two issues, or with two DOIs of one registrant, need that all else is equal.
     """
-    title, pages = levels.get("title", ""), levels.get("pages", "")
+    title, pages, authors = (levels.get(name, "") for name in ("title", "pages", "authors"))
     is_placed = levels.get("ids") == "equal" or pages in ("equal", "first equal")
+    if other := find_other_place(levels):
+        same_year = levels.get("year") == "equal" or "ids" not in other
+        return (title, pages, len(other)) == ("equal", "equal", 1) and authors.startswith("first") and same_year
     if title in ("differs", "0.7", "0.8"):
         return pages == "equal"
     if title in ("", "generic") or {"part", "numbers", "series"} & levels.keys():
         return is_placed
     exact = title in ("equal", "equal, short")
+    listed = (
+        title in ("spelling", "part", "more words") and authors == "first and most" and levels.get("year") == "equal"
+    )
+    if listed and not {"pages", "volume", "abstract"} & levels.keys():
+        return True
     return exact or is_placed or levels.get("volume") == "equal" or levels.get("abstract") == "0.9"
+
+
+def find_other_place(levels: Mapping[str, str]) -> set[str]:
+    """Return what says that two records are of two places of one journal: volume, issue; or ids of one registrant."""
+    if levels.get("ids") == "equal":
+        return set()
+    printed = ("volume", "issue") if levels.get("journal") in ("equal", "abbreviated", "part") else ()
+    return {name for name in (*printed, "ids") if levels.get(name) == "differs"}
+
+
+def tell_apart(levels: Mapping[str, str], recurs: bool) -> str:
+    """Return why two records are two papers, whatever their probability: "column" or "issue"; "" if nothing says so.
+
+    recurs: whether the title is that of several volumes or years of its journal.
+    """
+    other, title, pages = find_other_place(levels), levels.get("title", ""), levels.get("pages", "")
+    if title not in ("equal", "equal, short", "generic"):
+        return "issue" if other and title != "spelling" else ""
+    if recurs and not other:
+        return "column" if levels.get("ids") != "equal" and pages not in ("equal", "first equal") else ""
+    slip = pages == "equal" and len(other) == 1 and levels.get("year") == "equal"  # one number may be a mistake
+    return "column" if other and (recurs or title != "equal") and not slip else ""
 
 
 def compare(one: Citation, other: Citation) -> dict[str, str]:
     """Return the level of agreement of each field that both records have, and of what tells papers apart."""
     shared = (field for field in COMPARISONS if field in one.fields and field in other.fields)
-    levels = {field: COMPARISONS[field](one.fields[field], other.fields[field]) for field in shared}
+    graded = ((field, COMPARISONS[field](one.fields[field], other.fields[field])) for field in shared)
+    levels = {field: level for field, level in graded if level}
     if levels.get("title") == "equal" and not one.identity.long:
         levels["title"] = "generic" if one.identity.generic else "equal, short"
     if one.identity.shares_id(other.identity):
@@ -186,7 +249,7 @@ def _count_others(title: str, other: str) -> int:
 def _compare_authors(one: tuple[frozenset[str], ...], other: tuple[frozenset[str], ...]) -> str:
     ours, theirs = ({word for name in names for word in name if len(word) > 2} for names in (one, other))
     shared = len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
-    if _is_person(one[0], other[0]):
+    if _is_person(one[0], other[0]) or (shared == 1.0 and len(one) == len(other)):  # the same people in any order
         return "first and most" if shared > 0.6 else "first"
     return "not first" if shared > 0.6 else "some" if shared > 0 else "none"
 
@@ -199,13 +262,18 @@ def _is_person(one: frozenset[str], other: frozenset[str]) -> bool:
     return any(len(word) > 2 for word in one & other) or (bool(one & other) and not ours and not theirs)
 
 
-def _compare_journals(one: Words, other: Words) -> str:
-    if one[0] == other[0]:
+def _compare_journals(one: Journal, other: Journal) -> str:
+    """Return the level of two journals; "" for a meeting or an acronym, which may have a name of other words."""
+    if one[0][0] == other[0][0]:
         return "equal"
-    pairs = [sorted((a, b), key=lambda words: sum(map(len, words))) for a in one for b in other]
+    pairs = [sorted((a, b), key=lambda words: sum(map(len, words))) for a in one[0] for b in other[0]]
     if any(is_abbreviation(*pair) for pair in pairs):
         return "abbreviated"
-    return "part" if any(set(a) <= set(b) and len("".join(a)) > 3 for a, b in pairs) else "differs"
+    if any(len("".join(a)) > 3 and _is_part(a, b) for a, b in pairs):
+        return "part"
+    if one[1] and other[1]:  # two acronyms
+        return "part" if set(one[1]) & set(other[1]) else "differs"
+    return "" if one[2] or other[2] else "differs"
 
 
 def is_abbreviation(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
@@ -214,10 +282,23 @@ def is_abbreviation(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     >>> is_abbreviation(("j", "clin", "oncol"), ("journal", "clinical", "oncology")), is_abbreviation(("bmj",), ("bm",))
     (True, False)
     """
-    if len(short) == len(long):
-        words = zip(short, long, map(iter, long), strict=True)  # `in` an iterator goes on where the last letter was
-        return all(a[0] == b[0] and all(letter in rest for letter in a) for a, b, rest in words)
-    return len(short[0]) > 2 and short == ("".join(word[0] for word in long),)
+    if len(short) == len(long) or MIN_ABBREVIATED <= len(short) < len(long):
+        return all(map(_abbreviates, short, long))
+    initials = "".join(word[0] for word in long)
+    return len(short) == 1 and (
+        short[0] == initials if len(short[0]) == 3 else len(short[0]) > 3 and short[0] in initials
+    )
+
+
+def _is_part(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+    """Return whether each word of a journal is in the other's name, whole or abbreviated, in this order."""
+    rest = iter(long)
+    return all(any(_abbreviates(word, whole) for whole in rest) for word in short)
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    rest = iter(long)  # `in` an iterator goes on where the last letter was
+    return short[0] == long[0] and all(letter in rest for letter in short)
 
 
 def _compare_pages(one: Pages, other: Pages) -> str:
@@ -446,6 +527,8 @@ MERGE = 0.8  # probability from which two records are merged
 REVIEW = 0.1  # probability from which a person should look
 CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
 MAX_CHECKED = 12  # records of a group that those of another are compared with
+MAX_ISSUES = 60  # of a file whose issues are not numbers of records
+RECURS = 3  # volumes, issues or years of a journal in which a title makes a column
 HELD = 1 << 16  # records whose compared form is held
 
 
@@ -453,11 +536,14 @@ HELD = 1 << 16  # records whose compared form is held
 class Deduplication:
     """Records as read, and by position: groups of one paper, preprints with their articles, pairs left for a person.
 
+    columns: groups of papers that share a title which recurs in one journal, in other volumes or issues.
+
     decided: how many pairs a person had decided on. containers: how many ids are of no paper (`find_containers`).
     """
 
     records: Sequence[Paper]
     groups: list[list[int]]
+    columns: list[list[int]]
     versions: list[Pair]
     uncertain: list[ComparedPair]
     decided: int
@@ -497,11 +583,12 @@ class Deduplication:
 
         counts = {"records": len(self.records), "removed": self.removed, "papers": len(self.records) - self.removed}
         counts |= {"preprint_pairs": len(self.versions), "uncertain": len(self.uncertain), "decided": self.decided}
-        counts["containers"] = self.containers
+        counts |= {"containers": self.containers, "columns": len(self.columns)}
         return {
             "counts": counts,
             "sources": self.count_sources(),
             "groups": [name(*group) for group in self.groups],
+            "columns": [name(*group) for group in self.columns],
             "preprints": [name(*pair) for pair in self.versions],
             "uncertain": [[*name(*pair.positions), round(pair.probability, 3)] for pair in self.uncertain],
         }
@@ -526,45 +613,79 @@ def dedupe(
     0
     """
     records, by_probability = list(papers), attrgetter("probability")
-    cited = lru_cache(maxsize=HELD)(lambda position: cite(records[position]))
+    cited = cite_all(records)
     reviewed = read_review(review, records) if review else Review()
+    recurring = _find_recurring(map(cited, range(len(records))))
+
+    def judge(one: Citation, other: Citation) -> tuple[dict[str, str], float, str]:
+        levels = compare(one, other)
+        recurs = _title_of(one) in recurring or _title_of(other) in recurring
+        if recurs and levels.get("title") == "equal":
+            levels["title"] = "generic"
+        return levels, weigh(levels, weights), tell_apart(levels, recurs)
+
     versions, sure, unsure = list[Pair](), list[ComparedPair](), list[ComparedPair]()
-    containers = set[int]()
-    for pair in _compare_candidates(len(records), cited, weights, progress):
-        if pair.positions in reviewed.decisions:
+    containers, columns = set[int](), dict[int, list[int]]()
+    for pair in find_candidates(map(cited, range(len(records)))):
+        progress("comparing", "records", pair[0] + 1, len(records))
+        if pair in reviewed.decisions:
             continue
-        one, other = map(cited, pair.positions)
+        one, other = map(cited, pair)
+        levels, odds, apart = judge(one, other)
+        compared = ComparedPair(pair, 1 / (1 + exp(-odds)), levels)
         if one.identity.contradicts(other.identity):
             containers |= one.identity.list_shared_ids(other.identity)
-        if is_version := _is_version(one, other, pair.levels):
-            versions.append(pair.positions)
-        if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(pair.levels):
-            sure.append(pair)
-        elif pair.probability >= REVIEW and not is_version:
-            unsure.append(pair)
+        if is_version := _is_version(one, other, levels):
+            versions.append(pair)
+        if apart == "column":
+            join_groups(columns, *pair)
+        elif (
+            merge_preprints if is_version else not apart and compared.probability >= threshold and is_sufficient(levels)
+        ):
+            sure.append(compared)
+        elif compared.probability >= REVIEW and not is_version and not apart:
+            unsure.append(compared)
     sure.sort(key=by_probability, reverse=True)
-    groups = _join(sure, reviewed.decisions, lambda one, other: weigh(compare(cited(one), cited(other)), weights))
-    apart = (pair for pair in sure + unsure if pair.positions[1] not in groups.get(pair.positions[0], ()))
-    uncertain = sorted(apart, key=by_probability, reverse=True)
+
+    def contradict(first: int, second: int) -> bool:
+        _, odds, apart = judge(cited(first), cited(second))
+        return bool(apart) or odds < CONTRADICTION
+
+    groups = _join(sure, reviewed.decisions, contradict)
+    apart_pairs = (pair for pair in sure + unsure if pair.positions[1] not in groups.get(pair.positions[0], ()))
+    uncertain = sorted(apart_pairs, key=by_probability, reverse=True)
     if review:
         write_review(review, reviewed, uncertain, records)
-    distinct = {id(group): sorted(group) for group in groups.values()}
-    groups_of = sorted(distinct.values())
-    return Deduplication(records, groups_of, versions, uncertain, len(reviewed.decisions), len(containers))
+    return Deduplication(
+        records,
+        _list_groups(groups),
+        _list_groups(columns),
+        versions,
+        uncertain,
+        len(reviewed.decisions),
+        len(containers),
+    )
 
 
-def _compare_candidates(
-    count: int, cited: Callable[[int], Citation], weights: Weights, progress: Progress
-) -> Iterator[ComparedPair]:
-    def index() -> Iterator[Citation]:
-        for position in range(count):
-            yield cited(position)
-            progress("indexing", "records", position + 1, count)
+def _list_groups(groups: Mapping[int, list[int]]) -> list[list[int]]:
+    return sorted({id(group): sorted(group) for group in groups.values()}.values())
 
-    for one, other in find_candidates(index()):
-        progress("comparing", "records", one + 1, count)
-        levels = compare(cited(one), cited(other))
-        yield ComparedPair((one, other), 1 / (1 + exp(-weigh(levels, weights))), levels)
+
+def _title_of(record: Citation) -> tuple[int, str]:
+    """Return the title and the journal of a record, by which its column is found."""
+    return record.identity.title, " ".join(record.fields.get("journal", [[""]])[0][0])
+
+
+def _find_recurring(records: Iterable[Citation]) -> set[tuple[int, str]]:
+    """Return the titles that are in at least `RECURS` volumes, issues or years of one journal."""
+    places: dict[tuple[int, str], set[tuple[str, str]]] = {}
+    for record in records:
+        if (title := _title_of(record))[1]:
+            get = record.fields.get
+            printed = {("volume", get("volume")), ("year", get("year")), ("issue", get("volume") and get("issue"))}
+            places.setdefault(title, set()).update((kind, str(value)) for kind, value in printed if value)
+    counts = {title: Counter(kind for kind, _ in found) for title, found in places.items() if len(found) >= RECURS}
+    return {title for title, count in counts.items() if max(count.values()) >= RECURS}
 
 
 def _is_version(one: Citation, other: Citation, levels: Mapping[str, str]) -> bool:
@@ -578,7 +699,7 @@ def _is_version(one: Citation, other: Citation, levels: Mapping[str, str]) -> bo
 
 
 def _join(
-    pairs: Iterable[ComparedPair], decisions: Mapping[Pair, bool], weigh_pair: Callable[[int, int], float]
+    pairs: Iterable[ComparedPair], decisions: Mapping[Pair, bool], contradict: Callable[[int, int], bool]
 ) -> dict[int, list[int]]:
     """Join the records of each pair, those that a person calls duplicates first; return record -> its group.
 
@@ -590,7 +711,7 @@ def _join(
         ones, others = (groups.get(position, [position]) for position in pair)
         members = product(ones[:MAX_CHECKED], others[:MAX_CHECKED]) if ones is not others else ()
         checked = {(min(two), max(two)) for two in members} - {pair}
-        if pair in decisions or not any(two in decisions or weigh_pair(*two) < CONTRADICTION for two in checked):
+        if pair in decisions or not any(two in decisions or contradict(*two) for two in checked):
             join_groups(groups, *pair)
     return groups
 
