@@ -133,9 +133,9 @@ def rank_ours(settings: RecommendSettings) -> Rank:
     """Return the ranking of `recommend` with some settings."""
 
     def rank(graph: Graph, case: Case) -> list[int]:
-        vectors, key = graph.vectors[case.library], (tuple(case.library), settings.interests)
+        vectors, key = graph.vectors[case.library], tuple(case.library)
         if key not in graph.interests:
-            graph.interests[key] = find_interests(vectors, settings.interests)
+            graph.interests[key] = find_interests(vectors)
         centre = COMMON * graph.vectors[case.candidates].mean(axis=0)
         profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[:0], settings, centre)
         rows = select_pool(profile, graph, case.candidates)

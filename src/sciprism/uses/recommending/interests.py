@@ -44,34 +44,32 @@ class Interest:
         return ", ".join(self.terms) or self.central
 
 
-def find_interests(vectors: Floats, count: int | None = None) -> Rows:
+def find_interests(vectors: Floats) -> Rows:
     """Return the interest of each own paper, numbered from 0 by falling size: (n, d) of length 1 -> (n,).
 
-    count: how many; None: the number from 1 to 10 whose grouping has the highest mean silhouette (Rousseeuw 1987)
-    with cosine distance; at least two papers an interest on average, and a paper that is alone joins the nearest
-    interest. The same papers, in any order, give the same interests.
+    Their number is that from 1 to 10 whose grouping has the highest mean silhouette (Rousseeuw 1987) with cosine
+    distance; at least two papers an interest on average, and a paper that is alone joins the nearest interest. The same
+    papers, in any order, give the same interests.
     """
     from threadpoolctl import threadpool_limits
 
     order = np.lexsort(vectors.T[:SORTED])  # by value, so that the order of the papers does not count
     groups = np.empty(len(vectors), np.int64)
     with threadpool_limits(1):  # threads add in any order
-        groups[order] = _group(vectors[order], count)
+        groups[order] = _group(vectors[order])
     _, first, numbers, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
     ranks = np.argsort(np.lexsort((first, -sizes)))  # by falling size, equal ones by their first paper
     return ranks[numbers]
 
 
-def _group(vectors: Floats, count: int | None) -> Rows:
+def _group(vectors: Floats) -> Rows:
     from sklearn.metrics import silhouette_score
 
-    if count is not None:
-        return _join_nearest(vectors, _find_centres(vectors, min(count, len(vectors)), "k-means++", least=1))
     compared = vectors[sample(range(len(vectors)), MAX_COMPARED, "interests")]
     best, chosen = 0.0, np.zeros(len(vectors), np.int64)
     for number in range(2, min(MAX_INTERESTS, len(compared) // 2) + 1):
         for start in ("k-means++", _choose_far(compared, number)):
-            centres = _find_centres(compared, number, start, least=2)
+            centres = _find_centres(compared, number, start)
             groups = _join_nearest(compared, centres)
             fit = silhouette_score(compared, groups, metric="cosine") if len(np.unique(groups)) > 1 else 0.0
             if fit > best:
@@ -87,14 +85,14 @@ def _choose_far(vectors: Floats, count: int) -> Floats:
     return vectors[chosen]
 
 
-def _find_centres(vectors: Floats, count: int, start: str | Floats, least: int) -> Floats:
-    """Return the centres of groups (k, d) that have so many papers at least, or of all papers (1, d)."""
+def _find_centres(vectors: Floats, count: int, start: str | Floats) -> Floats:
+    """Return the centres of groups (k, d) that have two papers at least, or of all papers (1, d)."""
     from sklearn.cluster import KMeans
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fewer distinct papers than groups, and of a start that is tried once
         found = KMeans(count, init=start, n_init=STARTS, random_state=0).fit(vectors)
-    large = np.bincount(found.labels_, minlength=count) >= least
+    large = np.bincount(found.labels_, minlength=count) >= 2
     return normalize_rows(found.cluster_centers_[large] if large.any() else vectors.mean(axis=0, keepdims=True))
 
 
@@ -122,13 +120,18 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
     more for two and three words. A phrase of one paper alone counts only in groups of up to two. Of several groups, a
     phrase counts where it is more frequent than in all papers.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
+
+    empty = EMPTY_WORDS | ENGLISH_STOP_WORDS
+
+    def says_something(word: str) -> bool:
+        return len(word) >= MIN_LETTERS and not word.isdigit() and word not in empty
 
     rows_of = [sample(rows.tolist(), MAX_NAMED, "names") for rows in groups]
     papers = [papers[row] for rows in rows_of for row in rows]
     options = {"ngram_range": (1, len(LENGTH_WEIGHTS)), "token_pattern": TOKEN, "binary": True}
     titled = CountVectorizer(**options).fit([".", *(paper.title for paper in papers)])
-    phrases = np.array([name for name in titled.get_feature_names_out() if all(map(_says_something, name.split()))])
+    phrases = np.array([name for name in titled.get_feature_names_out() if all(map(says_something, name.split()))])
     if not len(phrases):
         return [()] * len(groups)
     counter = CountVectorizer(vocabulary=phrases, **options)
@@ -157,12 +160,6 @@ def _restore_capitals(phrase: str, text: str) -> str:
     first = re.findall(rf"(?i)\b{re.escape(phrase)}\b", text)  # at the beginning alone: DNA has its capitals everywhere
     spelled = Counter(inside or [each if each[1].isupper() else each[0].lower() + each[1:] for each in first])
     return max(spelled, key=lambda each: (spelled[each], each.islower()), default=phrase)
-
-
-def _says_something(word: str) -> bool:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return len(word) >= MIN_LETTERS and not word.isdigit() and word not in EMPTY_WORDS | ENGLISH_STOP_WORDS
 
 
 def _choose_phrases(ranked: Sequence[str]) -> tuple[str, ...]:

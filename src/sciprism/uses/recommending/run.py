@@ -137,10 +137,6 @@ class Recommendations:
     skipped: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
-    def papers(self) -> list[Paper]:
-        """Return the recommended papers."""
-        return [hit.paper for hit in self.hits]
-
     def to_json(self) -> dict[str, Any]:
         """Return interests, counts and papers as JSON values."""
         counts = Counter(hit.interest for hit in self.hits)
@@ -251,8 +247,8 @@ def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
 ENCODED = 256  # papers that are encoded at once, the most that an interruption loses
 READ = 512  # papers of a collection that are compared at once: bounds the similarities in memory
 
-PaperInput = Paths | StoredCollection | Collection | Iterable[Paper]
-"""Files of papers, folders of collections, open collections, or papers."""
+PaperInput = Paths | Collection | Iterable[Paper]
+"""Files of papers, folders of collections, an open collection, or papers."""
 PaperVectors = Callable[[Sequence[Paper]], Floats]  # encodes papers, (n, d)
 PaperBlock = tuple[list[Paper], Floats]  # and their vectors (b, d)
 
@@ -284,9 +280,7 @@ def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSou
     name: what the input is, for messages. Raises InputError for a path that does not exist.
     """
     if isinstance(papers, Collection):
-        papers = papers.stored
-    if isinstance(papers, StoredCollection):
-        return [PaperSource(papers)]
+        return [PaperSource(papers.stored)]
     if isinstance(papers, str | Path):
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
@@ -407,7 +401,7 @@ class LibraryProfile:
             penalty = UNWANTED_WEIGHT * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
         recency: Doubles = np.ones(len(years))
         if half_life := self._settings.half_life:
-            ages = np.maximum(self._settings.year - years, 0.0)
+            ages = np.maximum(date.today().year - years, 0.0)
             recency = np.where(np.isnan(ages), NO_YEAR, 2.0 ** (-np.nan_to_num(ages) / half_life))
 
         def adjust(similarity: Doubles) -> Doubles:
@@ -549,7 +543,7 @@ class CandidatePool:
         """Score the papers of a block, and retain those among the best; count those that are known."""
         first, (read, stored) = self.counts.new, block
         self.counts.new += len(read)
-        self.counts.new_without_abstract += count_without_abstract(read)
+        self.counts.new_without_abstract += sum(is_blank(paper.abstract) for paper in read)
         new = [i for i, paper in enumerate(read) if not self._is_known(paper)]
         papers = [read[i] for i in new]
         vectors = normalize_rows(stored[new])
@@ -594,11 +588,6 @@ class CandidatePool:
 
     def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
         self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
-
-
-def count_without_abstract(papers: Iterable[Paper]) -> int:
-    """Count the papers without an abstract."""
-    return sum(is_blank(paper.abstract) for paper in papers)
 
 
 def list_years(papers: Sequence[Paper]) -> Doubles:
@@ -660,10 +649,17 @@ def recommend(
         raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if source.stored is not None], model)
-    own, versions, vectors, counts = _read_library(inputs["library"], space, progress)
+    papers, every = _read_all(inputs["library"], space, "reading the library", progress)
+    if not papers:
+        raise InputError("the library has no papers; name a file or a collection of papers that you have")
+    groups_of_versions = find_versions(papers)
+    rows = [group[0] for group in groups_of_versions]
+    own, vectors = [papers[row] for row in rows], every[rows]
+    versions = [papers[row] for group in groups_of_versions for row in group[1:]]
     disliked, disliked_vectors = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    counts.unwanted_given = len(disliked)
-    groups = find_interests(vectors, settings.interests)
+    counts = RecommendCounts(library=len(papers), library_versions=len(versions), unwanted_given=len(disliked))
+    counts.library_without_abstract = sum(is_blank(paper.abstract) for paper in papers)
+    groups = find_interests(vectors)
     interests = tuple(describe_interests(own, vectors, groups))
     centre, blocks = _find_centre(inputs["new"], space)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings, centre)
@@ -677,24 +673,6 @@ def recommend(
     return Recommendations(
         hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
     )
-
-
-def _read_library(
-    sources: Sequence[PaperSource], space: SharedSpace, progress: Progress
-) -> tuple[list[Paper], list[Paper], Floats, RecommendCounts]:
-    """Return each own paper once, further versions of them, the vectors of the former, and the counts of the library.
-
-    Raises InputError for a library without papers.
-    """
-    papers, vectors = _read_all(sources, space, "reading the library", progress)
-    if not papers:
-        raise InputError("the library has no papers; name a file or a collection of papers that you have")
-    groups = find_versions(papers)
-    rows = [group[0] for group in groups]
-    versions = [papers[row] for group in groups for row in group[1:]]
-    counts = RecommendCounts(library=len(papers), library_versions=len(versions))
-    counts.library_without_abstract = count_without_abstract(papers)
-    return [papers[row] for row in rows], versions, vectors[rows], counts
 
 
 def _read_all(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import inf
 from typing import Annotated
 
 from sciprism.errors import InputError
 
 _RANGES = {
-    **dict.fromkeys(("k", "interests"), (1, inf)),
+    "k": (1, inf),
     "balance": (0, 1),
     "diversity": (0, 0.999),
     "half_life": (0.001, inf),
@@ -21,27 +20,18 @@ _RANGES = {
 class RecommendSettings:
     """How papers are ranked; a setting out of its range is an InputError.
 
-    Fields with a text are options of `sciprism recommend`; 0 stands for None. interests: groups of the own papers;
-    None finds their number. balance: interests share their part by the square root of their sizes; the rest of the list
-    goes by relevance alone. diversity: how much
-    similarity to a paper higher in the list counts against a paper (maximal marginal relevance). now: the year from
-    which ages are counted; None: this year.
+    They are options of `sciprism recommend`; 0 stands for None. balance: interests share their part by the square root
+    of their sizes; the rest of the list goes by relevance alone. diversity: how much similarity to a paper higher in
+    the list counts against a paper (maximal marginal relevance).
     """
 
     k: Annotated[int, "Papers to recommend.", "-k"] = 50
-    interests: int | None = None
     balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.25
     diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
     half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
-    now: int | None = None
 
     def __post_init__(self) -> None:
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 raise InputError(f"{name} is {value}; give a number from {least} to {most}")
-
-    @property
-    def year(self) -> int:
-        """Return the year from which ages are counted."""
-        return datetime.now(UTC).year if self.now is None else self.now
