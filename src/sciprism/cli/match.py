@@ -53,7 +53,8 @@ def assign(
 
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
-    from sciprism.uses.matching.run import check_companions, describe_unchecked, list_companions
+    from sciprism.uses.matching.reviewers import write_rows
+    from sciprism.uses.matching.run import check_companions, list_companions
     from sciprism.uses.matching.run import match as assign_reviewers
 
     check_outputs(
@@ -77,18 +78,18 @@ def assign(
     written = {"output": str(output), "audit_file": audit_file, "conflicts_file": conflicts_file}
     written["details_file"] = details
     if scores_out is not None:
-        matching.write_scores(scores_out)
+        write_rows(scores_out, matching.scored())
         written["scores_file"] = str(scores_out)
     print_skipped(matching.audit["skipped"], matching.audit["counts"]["records skipped"])
-    authors = describe_unchecked(matching.audit).get("author", "")
+    authors = matching.audit["conflicts not checked"].get("author", "")
     print_result("sciprism.match/1", written | matching.to_json(), lambda: _print(matching, written, authors))
     if authors:
-        echo(f"sciprism: author conflicts: {authors}", error=True)
+        echo(f"sciprism: author conflicts: not checked {authors}", error=True)
 
 
 def _print(matching: Matching, written: dict[str, str], authors: str) -> None:
     audit = matching.audit
-    echo(f"author conflicts: {authors}\n" if authors else "", end="")
+    echo(f"author conflicts: not checked {authors}\n" if authors else "", end="")
     counts, result = audit["counts"], audit["result"]
     versions = counts.get("papers listed in several versions")
     ignored_bids, title_only = counts["bids above 0 on forbidden pairs"], counts["submissions without abstract"]

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fake_encoder import FakeEncoder
-from sciprism import InputError, Paper, read_papers
-from sciprism.store import embed
+from sciprism import InputError, Paper
 from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, Reviewer, read_reviewers, reviewer_id
 from sciprism.uses.matching.run import match
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
@@ -103,30 +102,6 @@ def test_shapes_of_reviewers_agree(files):
         [Paper(id="s", title="stars")], people, settings=MatchSettings(**SETTINGS), encoder=FieldsEncoder(dim=128)
     )
     assert as_pairs(found) == [("s", "a")] and found.audit["reviewers without papers"] == ["b"]
-
-
-def test_collections_are_input_and_not_encoded_again(files, monkeypatch):
-    encoder = FieldsEncoder(dim=128)
-    embed(read_papers("submissions.jsonl"), encoder, "submissions")
-    written = [Paper.from_json(paper(f"{topic}{n}", topic, year=2000 + n)) for topic in TOPICS for n in range(3)]
-    embed(written, encoder, "written")
-    rows = [{"id": f"~{topic}1", "papers": [f"{topic}{n}" for n in range(3)]} for topic in TOPICS]
-    files = MatchFiles(reviewer_papers=(Path("written"),))
-    people, settings = write("people.jsonl", rows), MatchSettings(**SETTINGS)
-    before = encoder.encoded
-    found = match("submissions", people, settings=settings, files=files, encoder=encoder)
-    assert as_pairs(found) == EXPECTED and encoder.encoded == before
-    monkeypatch.setattr("sciprism.encoders.encoder.Encoder.load", lambda *_, **__: encoder)
-    assert as_pairs(match("submissions", people, settings=settings, files=files)) == EXPECTED
-    plain = assign()
-    assert [pair.score for pair in found.pairs] == [pair.score for pair in plain.pairs]
-    with pytest.raises(InputError, match="is a collection of papers; name reviewers"):
-        assign("written")
-    with pytest.raises(InputError, match="not of b"):
-        match("submissions", "profiles", settings=settings, encoder=FieldsEncoder("b", "f1", dim=128))
-    embed(written, FieldsEncoder("b", "f1", dim=128), "other")
-    with pytest.raises(InputError, match="they do not compare"):
-        match("submissions", people, settings=settings, files=MatchFiles(reviewer_papers=(Path("other"),)))
 
 
 @pytest.mark.parametrize(

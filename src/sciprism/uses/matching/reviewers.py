@@ -29,9 +29,6 @@ from sciprism.papers.cleaning import clean_id, is_missing, is_placeholder, norma
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.store import StoredCollection
-from sciprism.store.manifest import is_collection
-from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.matching.settings import MatchFiles
 
 _ADDRESS = re.compile(r"(?<![^\s<>;,:()\"'*])[^\s<>;,:()\"'*]+@[^\s<>;,()\"'*]+")
@@ -109,30 +106,22 @@ def only(items: Iterable[int]) -> int | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class PersonName:
-    """The words of a name, given names first, without case, accents, titles and punctuation."""
+PersonName = tuple[str, ...]
+"""The words of a name, given names first, without case, accents, titles and punctuation."""
 
-    words: tuple[str, ...]
 
-    @property
-    def joined(self) -> str:
-        """Return the letters of the name: `Xiao-Ming Li` and `Xiaoming Li` have the same."""
-        return "".join(self.words)
+def rotate(name: PersonName) -> PersonName:
+    """Return the name read as family name first."""
+    return (*name[1:], *name[:1])
 
-    @property
-    def is_whole(self) -> bool:
-        """Return whether it has given and family name; a script without spaces writes both as one word."""
-        return len(self.words) > 1 or (len(self.joined) > 1 and not self.joined.isascii())
 
-    def rotate(self) -> PersonName:
-        """Return the name read as family name first."""
-        return PersonName((*self.words[1:], *self.words[:1]))
+def list_keys(name: PersonName) -> set[str]:
+    """Return keys of which names that may be equal share at least one: initial and family name, all letters.
 
-    def list_keys(self) -> set[str]:
-        """Return keys of which names that may be equal share at least one: initial and family name, all letters."""
-        first, *others = self.words or ("",)
-        return {self.joined, self.rotate().joined, *(f"{first[:1]} {word}" for word in others if len(word) > 1)}
+    `Xiao-Ming Li` and `Xiaoming Li` have the same letters.
+    """
+    initials = (f"{name[0][:1]} {word}" for word in name[1:] if len(word) > 1)
+    return {"".join(name), "".join(rotate(name)), *initials}
 
 
 @lru_cache(maxsize=1 << 18)
@@ -140,10 +129,10 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
     """Return the readings of a name such as `Ann B. Lee`, `Lee, Ann B.`, `Lee AB` or `Dr. Ann Lee (Uni X)*`.
 
     Two capitals or three may be initials or a name in capitals. Names of one word are not readings where letters are
-    Latin: a name is part of it.
+    Latin: a name is part of it. Other scripts write given and family name as one word.
 
     >>> parse_person("Müller-Lüdenscheidt, Jürgen")
-    (PersonName(words=('jurgen', 'muller', 'ludenscheidt')),)
+    (('jurgen', 'muller', 'ludenscheidt'),)
     """
     text = re.sub(r"\([^()]*\)", " ", normalize_unicode("NFC", text[:_MAX_NAME])).strip(" *")
     parts = [part for part in map(str.strip, text.split(",")) if not _TITLES.issuperset(normalize(part).split())]
@@ -152,13 +141,10 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
         initials = _INITIALS_LAST.fullmatch(texts[0]) if len(parts) == 1 else None
         other = f"{initials[2]} {initials[1]}" if initials else texts[0]
         texts.append(_CAPITALS.sub(lambda match: " ".join(match[0]), other))
-    names = (PersonName(tuple(w for w in _fold(text).split() if w not in _TITLES)) for text in texts)
-    return tuple(dict.fromkeys(name for name in names if name.is_whole and "anonymous" not in name.words))
-
-
-def _fold(text: str) -> str:
-    """Return a text in plain letters, in which ü, ue and u are the same."""
-    return re.sub("([aou])e", r"\1", normalize(text))
+    folded = (re.sub("([aou])e", r"\1", normalize(text)) for text in texts)  # ü, ue and u are the same
+    names = (tuple(word for word in text.split() if word not in _TITLES) for text in folded)
+    whole = (name for name in names if len(name) > 1 or any(len(word) > 1 and not word.isascii() for word in name))
+    return tuple(dict.fromkeys(name for name in whole if "anonymous" not in name))
 
 
 def name_in_id(id: str) -> str:
@@ -183,8 +169,8 @@ def may_be_same(one: PersonName, other: PersonName) -> bool:
 
     The family name may come first where no name is abbreviated.
     """
-    short, long = sorted((one.words, other.words), key=len)
-    if other.joined in (one.joined, one.rotate().joined) or one.joined == other.rotate().joined:
+    short, long = sorted((one, other), key=len)
+    if "".join(other) in ("".join(one), "".join(rotate(one))) or "".join(one) == "".join(rotate(other)):
         return True
     if len(short) < 2 or not _agree(short[0], long[0]):
         return False
@@ -210,8 +196,8 @@ class NameIndex:
         """Add a name of the item with a number; a part of one is ignored. any_order: the family name may be first."""
         for name in parse_person(text):
             self.items.add(number)
-            for reading in (name, name.rotate()) if any_order else (name,):
-                for key in reading.list_keys():
+            for reading in (name, rotate(name)) if any_order else (name,):
+                for key in list_keys(reading):
                     self._names[key].append((number, reading))
 
     def find(self, text: str) -> set[int]:
@@ -219,7 +205,7 @@ class NameIndex:
         return {
             number
             for name in parse_person(text)
-            for key in name.list_keys()
+            for key in list_keys(name)
             for number, other in self._names.get(key, ())
             if may_be_same(name, other)
         }
@@ -375,15 +361,13 @@ def read_reviewers(
     """Return the reviewers of a folder, table or JSON file, in the order read.
 
     papers: where their papers are, where the table does not hold them: a folder with a file per reviewer (its name
-    is an id, e-mail address or name of the reviewer), or paper files or collections whose ids the table's column
+    is an id, e-mail address or name of the reviewer), or paper files whose ids the table's column
     `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, a paper that is not
     there, a limit that is not a number.
     """
     report = report or ReadReport()
     if not path.exists():
         raise InputError(f"{path}: no such file or folder of reviewers")
-    if is_collection(path):
-        raise InputError(f"{path} is a collection of papers; name reviewers, and the collection with --reviewer-papers")
     if path.is_dir():
         if papers:
             raise InputError(
@@ -394,10 +378,10 @@ def read_reviewers(
         folder: dict[str, tuple[Paper, ...]] = {}
         written: dict[str, Paper] = {}
         for place in papers:
-            if place.is_dir() and not is_collection(place):
+            if place.is_dir():
                 folder |= _read_folder(place, skip_bad, report)
             else:
-                written |= {paper.id: paper for paper in list_papers(place, skip_bad, report)}
+                written |= {paper.id: paper for paper in read_papers(place, skip_bad=skip_bad, report=report)}
         there = f"not in {', '.join(map(str, papers))}" if papers else "nowhere; name its file with --reviewer-papers"
         reviewers = list(_read_reviewer_table(path, written, there))
         reviewers = _add_folder(reviewers, folder, dropped or DropReport())
@@ -412,15 +396,6 @@ def reviewer_id(path: Path) -> str:
     Ids such as ~Ann_Lee1 may hold dots, so only known suffixes go.
     """
     return normalize_id(_SUFFIX.sub("", path.name))
-
-
-def list_papers(path: Path, skip_bad: bool, report: ReadReport) -> Iterator[Paper]:
-    """Yield the papers of a collection or a paper file."""
-    if not is_collection(path):
-        yield from read_papers(path, skip_bad=skip_bad, report=report)
-        return
-    for part in iterate_papers(StoredCollection.open(path)):
-        yield from part
 
 
 def _add_folder(

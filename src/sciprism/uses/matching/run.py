@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -22,12 +22,10 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import check_companion, sha256, write_atomically, write_json
 from sciprism.pages import fill_file
-from sciprism.papers.read import ReadReport
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.progress import Progress, show_nothing
-from sciprism.store import StoredCollection
-from sciprism.store.manifest import is_collection
-from sciprism.uses.collection import check_same_space, find_encoder
+from sciprism.uses.collection import find_encoder
 from sciprism.uses.matching.assignment import (
     AssignmentTask,
     GroupMinimum,
@@ -43,7 +41,7 @@ from sciprism.uses.matching.conflicts import (
     join_forbidden,
     list_unchecked,
 )
-from sciprism.uses.matching.expertise import ExpertiseScorer, ReviewerPaper, build_profiles, encode_papers, read_vectors
+from sciprism.uses.matching.expertise import ExpertiseScorer, ReviewerPaper, build_profiles, encode_papers
 from sciprism.uses.matching.reviewers import (
     CONSTRAINT,
     Authorship,
@@ -53,7 +51,6 @@ from sciprism.uses.matching.reviewers import (
     Reviewer,
     ReviewerIndex,
     StatedPairs,
-    list_papers,
     look_up,
     normalize_id,
     read_authorships,
@@ -170,10 +167,6 @@ class Matching:
         write_json(audit, self.audit)
         return audit
 
-    def write_scores(self, path: Path | str) -> None:
-        """Write the scores that were considered as OpenReview's rows `paper,reviewer,score`."""
-        write_rows(Path(path), self.scored())
-
     def to_json(self) -> dict[str, Any]:
         """Return pairs and audit as JSON values."""
         return {"assignments": [pair.to_json() for pair in self.pairs], "audit": self.audit}
@@ -267,11 +260,6 @@ def build_details(
         for person, least, most, earlier in limits
     ]
     return {"schema": "sciprism.match-details/1", "reviewers": people, "submissions": entries}
-
-
-def describe_unchecked(audit: Mapping[str, Any]) -> dict[str, str]:
-    """Return kind of conflict -> "not checked for 2 of 9 profiles, which have no names"."""
-    return {kind: f"not checked {why}" for kind, why in audit.get("conflicts not checked", {}).items()}
 
 
 def build_audit(
@@ -556,7 +544,7 @@ def write_pages(finished: FinishedAssignment, folder: Path) -> None:
     audit: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the audit may be filed elsewhere
         audit = json.loads(list_companions(finished.path)[2].read_text(encoding="utf-8"))
-    said = {"unchecked": describe_unchecked(audit), "conflicts": audit.get("conflicts", {})}
+    said = {"unchecked": audit.get("conflicts not checked", {}), "conflicts": audit.get("conflicts", {})}
     write(folder / "index.html", "index", means=means, **said)
 
 
@@ -618,12 +606,10 @@ def match(
                 f"none of {len(people):,} reviewers has a paper, so there is nothing to score by; name papers with "
                 "--reviewer-papers, or scores with --scores"
             )
-        stored = [StoredCollection.open(path) for path in (*paths, *files.reviewer_papers) if is_collection(path)]
-        check_same_space(stored)
-        encoder = find_encoder(encoder or "", stored)
+        encoder = find_encoder(encoder or "")
         own, profiles = build_profiles(people)
         parts = {"submissions": papers, "reviewers' papers": own}
-        submitted, vectors = encode_papers(encoder, parts, read_vectors(stored), progress).values()
+        submitted, vectors = encode_papers(encoder, parts, progress=progress).values()
         scorer = ExpertiseScorer(submitted, vectors, profiles, settings.best)
         scores = PairScores(scorer.score_all(progress), explain=partial(scorer.find_nearest, own))
         versions = described["counts"]["papers of reviewers"] - sum(map(len, profiles))
@@ -721,7 +707,9 @@ def _read_submissions(
     given: Sequence[Path | Paper], authors: Path | None, skip_bad: bool, report: ReadReport
 ) -> tuple[list[Paper], list[Authorship]]:
     """Return submissions of files or in memory, and what files say of their authors."""
-    lists = (list_papers(item, skip_bad, report) if isinstance(item, Path) else [item] for item in given)
+    lists = (
+        read_papers(item, skip_bad=skip_bad, report=report) if isinstance(item, Path) else [item] for item in given
+    )
     papers = [replace(paper, id=normalize_id(paper.id)) for paper in chain.from_iterable(lists)]
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
