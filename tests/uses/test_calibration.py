@@ -51,7 +51,7 @@ def test_all_pairs_are_counted_once():
     counts = count_pairs(vectors, relate_by_keys([[key] for key in keys]))
     of_key = np.bincount(keys)
     assert counts.pairs.sum() == 700 * 699 / 2 and counts.related.sum() == (of_key * (of_key - 1) / 2).sum()
-    assert (np.diff(counts.scores) > 0).all() and abs(counts.find_median()) < 0.05
+    assert (np.diff(counts.scores) > 0).all()
 
 
 @pytest.mark.parametrize("distance", ["cosine", "euclidean"])

@@ -39,9 +39,8 @@ def plain_rule(labels: Sequence[Label], text: str) -> list[int]:
     return matched
 
 
-def test_names_without_tokens_match_nothing_and_are_told():
+def test_names_without_tokens_match_nothing():
     names = LabelNames([label(""), label(" \n"), label("", "a")])
-    assert names.nameless == ("?", " \n")
     assert [rows.tolist() for rows in names.match(["a b", ""])] == [[2], []]
 
 
@@ -49,7 +48,6 @@ def test_raw_names_and_texts_are_normalized_and_others_are_not():
     labels = [label("Abdomen, Acute"), label("14-3-3 Proteins"), label("-")]
     text = "The (acute) ABDOMEN; abdomen -- Acute! and 14\u20133\u20133 proteins."
     assert found(labels, text, raw=True) == [[0, 1]]
-    assert LabelNames(labels, raw=True).nameless == ("-",)
     assert found(labels, text, "Abdomen, Acute") == [[], [0]]
 
 

@@ -143,8 +143,9 @@ def test_papers_of_a_stored_layout_stay_and_new_ones_come_among_them(vectors, pl
         draw_map(StoredCollection.open(tmp_path / "other"), former=former)
 
 
-def test_of_many_papers_a_sample_is_laid_out(vectors, plain):
-    drawn = draw_map(StoredCollection.open(vectors), sample=12)
+def test_of_many_papers_a_sample_is_laid_out(vectors, plain, monkeypatch):
+    monkeypatch.setattr("sciprism.uses.mapping.LAID_OUT", 12)
+    drawn = draw_map(StoredCollection.open(vectors))
     assert drawn.counts["laid out"] == drawn.laid_out.sum() == 12 and drawn.counts["placed"] == 18
     assert drawn.laid_out[drawn.nearest.numbers].all() and np.isfinite(drawn.positions).all()
     document = json.loads(json.dumps(drawn.to_json()))

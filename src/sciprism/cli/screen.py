@@ -242,7 +242,8 @@ def replay(
 
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
-    from sciprism.uses.screening.session import RISK, TARGET, Screening, find_stop, measure_work, simulate
+    from sciprism.uses.screening.session import Screening, find_stop, measure_work, simulate
+    from sciprism.uses.tagging.evidence import list_texts
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
@@ -250,10 +251,10 @@ def replay(
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     truth = [session.labels[row] == "include" for row in rows]
     vectors = None if reading.encoder is None else reading.encoder([*map(session.paper, rows)])
-    replays = simulate([*map(session.text, rows)], truth, vectors=vectors, seeds=seeds)
+    replays = simulate(list_texts(map(session.paper, rows)), truth, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)
-    scores = [measure_work(found) | find_stop(found, TARGET, RISK) for found in replays]
+    scores = [measure_work(found) | find_stop(found) for found in replays]
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(truth), "without label": len(session.records) - len(rows)}
     counts["contradicting labels"] = session.contradictions

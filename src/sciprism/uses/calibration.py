@@ -75,19 +75,6 @@ class PairCounts:
         """Return the share of the pairs that have the relation."""
         return float(self.related.sum() / max(1.0, self.pairs.sum()))
 
-    def find_median(self) -> float:
-        """Return the median similarity."""
-        return float(self.scores[np.searchsorted(np.cumsum(self.pairs), self.pairs.sum() / 2)])
-
-    def merge_bins(self) -> PairCounts:
-        """Join neighbouring bins until each has `MIN_PAIRS` pairs, if there are so many."""
-        before = np.cumsum(self.pairs) - self.pairs
-        last = max(1, int(self.pairs.sum()) // MIN_PAIRS) - 1
-        _, numbers = np.unique(np.minimum(before // MIN_PAIRS, last), return_inverse=True)
-        columns = np.stack([self.scores * self.pairs, self.pairs, self.related])
-        scores, pairs, related = (np.bincount(numbers, column).astype(float) for column in columns)
-        return PairCounts(scores / pairs, pairs, related)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RelationCurve:
@@ -112,11 +99,15 @@ class RelationCurve:
                 f"too few pairs to fit the probability that {relation}: {found:,} of the {total:,} {pairs}; "
                 f"{MIN_RELATED} with the relation and {MIN_RELATED} without it are needed"
             )
-        bins = counts.merge_bins()
-        fitted = Calibration.fit(bins.scores, bins.related / bins.pairs, bins.pairs)
+        ends = np.cumsum(counts.pairs)
+        groups = np.minimum((ends - counts.pairs) // MIN_PAIRS, max(1, total // MIN_PAIRS) - 1)  # of so many pairs
+        _, numbers = np.unique(groups, return_inverse=True)
+        columns = np.stack([counts.scores * counts.pairs, counts.pairs, counts.related])
+        scores, merged, related = (np.bincount(numbers, column).astype(float) for column in columns)
+        fitted = Calibration.fit(scores / merged, related / merged, merged)
         places = np.linspace(fitted.scores[0], fitted.scores[-1], POINTS)
-        curve = Calibration(places, fitted.apply(places))
-        return cls(relation=relation, pairs=pairs, base_rate=counts.base_rate, median=counts.find_median(), curve=curve)
+        curve, median = Calibration(places, fitted.apply(places)), counts.scores[np.searchsorted(ends, total / 2)]
+        return cls(relation=relation, pairs=pairs, base_rate=counts.base_rate, median=float(median), curve=curve)
 
     def to_json(self) -> dict[str, Any]:
         """Return the curve as JSON values, rounded to four digits."""
@@ -191,7 +182,8 @@ class SimilarityScale:
     """What similarities of a collection's papers mean: percentiles of its pairs, and curves of relations.
 
     curves: the collection's own, which `fit_relations` writes, else those that ship for its model. A shipped curve is
-    left out where the collection's pairs are not like those that it was fitted to; `notes` say so.
+    left out where the collection's pairs are not like those that it was fitted to; `notes` say so. pairs, median: the
+    number of pairs of the background, and their median similarity.
     """
 
     def __init__(self, stored: StoredCollection) -> None:
@@ -202,6 +194,8 @@ class SimilarityScale:
         rows = sample_rows(stored, BACKGROUND, 0)
         unit = torch.from_numpy(normalize_for(stored.read_rows(self.space, rows).block(0, len(rows)), distance))
         self._background = np.sort(compare(unit, unit, distance)[np.triu_indices(len(rows), 1)])
+        self.pairs = len(self._background)
+        self.median = float(self._background[self.pairs // 2])
         known, shipped = read_curves(stored, self.space)
         self.curves = [curve for curve in known if not shipped or abs(curve.median - self.median) <= UNLIKE]
         self.notes = [f"that {curve.relation}: a probability over {curve.pairs}" for curve in self.curves]
@@ -213,16 +207,6 @@ class SimilarityScale:
                 f"that {curve.relation}: not known here; the median similarity of pairs is {self.median:.2f}, that of "
                 f"{curve.pairs}, for which it is known, {curve.median:.2f}; {fit}"
             )
-
-    @property
-    def pairs(self) -> int:
-        """Count the pairs of the background."""
-        return len(self._background)
-
-    @property
-    def median(self) -> float:
-        """Return the median similarity of the background."""
-        return float(self._background[self.pairs // 2])
 
     def to_json(self) -> dict[str, Any]:
         """Return what the percentiles and probabilities are over, as JSON values."""

@@ -289,10 +289,6 @@ class Collection(Searchable):
         self.stored = StoredCollection.open(self.folder)
         return report
 
-    def verify(self) -> None:
-        """Compare all files with their checksums; DamagedFileError where one differs."""
-        self.stored.verify()
-
     def export(self, path: Path | str, *, format: str = "") -> int:
         """Write vectors and metadata for other programs, .parquet, .npy or .csv; return the number of papers.
 
@@ -301,20 +297,10 @@ class Collection(Searchable):
         """
         return export(self.stored, self.space(format), Path(path))
 
-    def to_arrow(self, *, vectors: bool | str = False) -> pa.Table:
-        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids, doi.
-
-        vectors: whether to add a column `vector`; of several formats, which.
-        """
-        import pyarrow as pa
-
-        table = pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])
-        if not vectors:
-            return table
-        return append_vectors(table.combine_chunks(), self.vectors(vectors if isinstance(vectors, str) else ""))
-
     def to_pandas(self, *, vectors: bool | str = False) -> pd.DataFrame:
-        """Return the papers as a pandas table: years are integers (Int64), DOIs text, `ids` dictionaries.
+        """Return the papers as a pandas table: id, title, abstract, authors, venue, year, fields, keywords, ids, doi.
+
+        Years are integers (Int64), DOIs text, `ids` dictionaries.
 
         vectors: whether to add a column `vector`, an array for each paper; of several formats, which.
 
@@ -328,8 +314,10 @@ class Collection(Searchable):
             raise InputError("tables of pandas need it: pip install pandas") from None
         import pyarrow as pa
 
+        table = pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])
+        if vectors:
+            table = append_vectors(table.combine_chunks(), self.vectors(vectors if isinstance(vectors, str) else ""))
         types = {pa.int64(): pandas.Int64Dtype()}
-        table = self.to_arrow(vectors=vectors)
         return cast("pd.DataFrame", table.to_pandas(types_mapper=types.get, maps_as_pydicts="strict"))
 
 

@@ -25,7 +25,7 @@ class LabelNames:
     occur elsewhere. A repeated token counts twice: "bufo bufo" has several tokens.
 
     raw: normalize names and texts first (`normalize`); MAPLE's files are normalized already. A name without
-    tokens matches no text; `nameless` holds the ids of the labels that have no other name.
+    tokens matches no text.
     """
 
     def __init__(self, labels: Sequence[Label], *, raw: bool = False) -> None:
@@ -36,8 +36,6 @@ class LabelNames:
             for row, label in enumerate(labels)
             for name in map(normalize if raw else str, (label.name, *label.synonyms))
         ]
-        named = {row for row, _, tokens in names if tokens}
-        self.nameless = tuple(label.id for row, label in enumerate(labels) if row not in named)
         counts = Counter(token for _, _, tokens in names for token in tokens)
         self._tokens = frozenset(counts)
         self._single: defaultdict[str, list[int]] = defaultdict(list)

@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain, combinations, count
@@ -212,7 +212,10 @@ def find_topics(positions: Floats) -> list[Codes]:
         return []
     smallest = max(MIN_TOPIC, len(positions) // FINEST)
     found = PLSCAN(base_min_cluster_size=smallest, reproducible=True).fit(positions.astype(np.float64))
-    ordered = [_order(labels) for labels in reversed(found.cluster_layers_)]  # the coarsest is last
+    ordered: list[Codes] = []
+    for labels in reversed(found.cluster_layers_):  # the coarsest is last
+        ranks = np.argsort(np.argsort(-np.bincount(labels[labels >= 0]), kind="stable"))  # by falling size
+        ordered.append(np.where(labels >= 0, np.append(ranks, -1)[labels], -1).astype(np.int32))
     sizes = [int(codes.max()) + 1 for codes in ordered]
     least = min(FEWEST, max(sizes, default=0))
     levels: list[Codes] = []
@@ -221,13 +224,6 @@ def find_topics(positions: Floats) -> list[Codes]:
             levels.append(codes)
             least = int(GROWTH * size) + 1
     return levels if len(levels) <= MAX_LEVELS else [*levels[: MAX_LEVELS - 1], levels[-1]]
-
-
-def _order(labels: NDArray[np.integer]) -> Codes:
-    """Number groups by falling size."""
-    sizes = np.bincount(labels[labels >= 0])
-    ranks = np.argsort(np.argsort(-sizes, kind="stable"))
-    return np.where(labels >= 0, np.append(ranks, -1)[labels], -1).astype(np.int32)
 
 
 def name_topics(papers: Sequence[Paper], codes: Codes) -> list[str]:
@@ -322,14 +318,13 @@ def draw_map(
     *,
     former: MapLayout | None = None,
     seed: int = 0,
-    sample: int = LAID_OUT,
     progress: Progress = show_nothing,
 ) -> PaperMap:
     """Draw the papers of a collection: near papers lie together, dense groups are topics with names.
 
-    Duplicates are one paper. former: a layout whose papers do not move; new ones are placed among them. sample: papers
-    that are laid out where there are more. Raises InputError for fewer than 5 papers and a layout of another encoder,
-    MissingExtraError without umap-learn or fast_hdbscan.
+    Duplicates are one paper. former: a layout whose papers do not move; new ones are placed among them. Raises
+    InputError for fewer than 5 papers and a layout of another encoder, MissingExtraError without umap-learn or
+    fast_hdbscan.
     """
     if not 0 <= seed < 1 << 32:
         raise InputError(f"the seed is {seed}; name a number from 0 to {(1 << 32) - 1}")
@@ -342,7 +337,7 @@ def draw_map(
         what = count_noun(len(rows), "paper")
         raise InputError(f"{stored.folder} has {what}, duplicates merged; a map needs {MIN_PAPERS} or more")
     papers = _Papers(stored, rows, ids, texts, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
-    drawn = _draw_anew(papers, sample, progress) if former is None else _draw_again(papers, former, sample, progress)
+    drawn = _draw_anew(papers, progress) if former is None else _draw_again(papers, former, progress)
     drawn.counts["topics"] = sum(map(len, drawn.names))
     return drawn
 
@@ -383,10 +378,10 @@ def _list_papers(stored: StoredCollection, progress: Progress) -> tuple[Rows, li
     return stored.live[single], [ids[number] for number in single], [texts[number] for number in single]
 
 
-def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
+def _draw_anew(papers: _Papers, progress: Progress) -> PaperMap:
     """Lay out the papers, or a sample, and find topics."""
     rows, origin = papers.rows, papers.origin
-    chosen = np.array(choose(range(len(rows)), sample, "map", origin.seed), np.int64)
+    chosen = np.array(choose(range(len(rows)), LAID_OUT, "map", origin.seed), np.int64)
     nearest = papers.find_nearest(np.arange(len(rows)), chosen, progress)
     progress("laying out")
     number = np.full(len(rows) + 1, -1, np.int64)
@@ -410,7 +405,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
     return drawn
 
 
-def _draw_again(papers: _Papers, former: MapLayout, sample: int, progress: Progress) -> PaperMap:
+def _draw_again(papers: _Papers, former: MapLayout, progress: Progress) -> PaperMap:
     """Retain the positions and topics of a former layout, and place new papers among its papers."""
     if replace(former.origin, seed=papers.origin.seed) != papers.origin:
         raise InputError("the layout was made of vectors of another model or space; delete it to draw a new one")
@@ -420,7 +415,7 @@ def _draw_again(papers: _Papers, former: MapLayout, sample: int, progress: Progr
     if not len(old):
         raise InputError("no paper of the layout is in the collection; delete it to draw a new one")
     positions, laid_out = former.positions[place_of], former.laid_out[place_of] & (place_of >= 0)
-    among = np.arange(len(place_of)) if len(place_of) <= sample or not laid_out.any() else np.flatnonzero(laid_out)
+    among = np.arange(len(place_of)) if len(place_of) <= LAID_OUT or not laid_out.any() else np.flatnonzero(laid_out)
     nearest = papers.find_nearest(np.arange(len(place_of)), among, progress)
     near_old = papers.find_nearest(new, old, progress) if len(new) else nearest.take(new)
     positions[new] = place(near_old, positions)
@@ -547,18 +542,15 @@ def write_page(drawn: PaperMap, stored: StoredCollection, path: Path, *, title: 
             break
     else:
         raise InputError(f"{path}: {len(shown):,} papers with their titles are more than 60 MB; map fewer papers")
-    data = {"title": title, "counts": _describe(drawn, len(shown)), "address": address}
+    count = len(drawn.rows)
+    listed = [f"{count:,} papers" if len(shown) == count else f"a random {len(shown):,} of {count:,} papers"]
+    found = {"duplicate": drawn.counts["duplicates"], "topic": drawn.counts["topics"]}
+    listed += [f"{n:,} {what}{'s' * (n > 1)}" for what, n in found.items() if n]
+    data = {"title": title, "counts": ", ".join(listed), "address": address}
     data["root"] = address.rpartition("/library/")[0]
     packed = {"numbers": Markup(numbers), "texts": Markup(texts)}
     page = fill_page("map.html", **data, **packed) if address else fill_file("map.html", "map.js", **data, **packed)
     write_atomically(path, lambda file: file.write(page))
-
-
-def _describe(drawn: PaperMap, shown: int) -> str:
-    count = len(drawn.rows)
-    papers = f"{count:,} papers" if shown == count else f"a random {shown:,} of {count:,} papers"
-    counts = {"duplicate": drawn.counts["duplicates"], "topic": drawn.counts["topics"]}
-    return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
 
 
 def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[tuple[Any, ...]]:
@@ -594,6 +586,11 @@ def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[st
     (venues, venue), (fields, field) = _number(venues), _number(fields)
     x, y = find_place(drawn.positions[shown]).T
     columns = {"x": x, "y": y, "venue": venue, "field": field, "year": years, "near": near}
+
+    def place_topic(topic: Topic) -> dict[str, Any]:
+        x, y = find_place((topic.x, topic.y)).tolist()
+        return {"name": topic.name, "x": x, "y": y, "radius": round(topic.radius * scale), "papers": topic.papers}
+
     codes = (np.where(codes < 0, NO_CODE, codes)[shown].tolist() for codes in drawn.codes)
     dated = years[years != NO_YEAR]
     data: dict[str, Any] = {name: values.astype(int).tolist() for name, values in columns.items()} | {
@@ -601,15 +598,10 @@ def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[st
         "years": [int(dated.min()), int(dated.max())] if len(dated) else None,
         "venues": venues,
         "fields": fields,
-        "levels": [[_place_topic(topic, find_place, scale) for topic in topics] for topics in drawn.levels],
+        "levels": [list(map(place_topic, topics)) for topics in drawn.levels],
         "codes": list(codes),
     }
     return _compress(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
-
-
-def _place_topic(topic: Topic, find_place: Callable[[Any], Doubles], scale: float) -> dict[str, Any]:
-    x, y = find_place((topic.x, topic.y)).tolist()
-    return {"name": topic.name, "x": x, "y": y, "radius": round(topic.radius * scale), "papers": topic.papers}
 
 
 def _number(values: Sequence[str]) -> tuple[list[str], Rows]:

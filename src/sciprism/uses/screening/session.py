@@ -177,7 +177,13 @@ class Screening:
         groups, self.containers = found.groups, found.containers
         owners = {row: row for row in range(len(papers))} | {row: group[0] for group in groups for row in group}
         self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
-        self._papers, self._renamed = _number_ids(papers)
+        seen = Counter[str]()  # the second and further records of an id, which may be a row's number, are numbered
+        self._papers = list[Paper]()
+        for paper in papers:
+            seen[paper.id] += 1
+            again = f" ({seen[paper.id]})" if seen[paper.id] > 1 else ""
+            self._papers.append(replace(paper, id=f"{paper.id}{again}"))
+        self._renamed = sum(count > 1 for count in seen.values())
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
         given = {(owners[row], label) for row, label in read_labels(papers).items()}
@@ -207,10 +213,6 @@ class Screening:
     def paper(self, record: int) -> Paper:
         """Return a record's paper: of duplicates the one with the longest abstract, under the first one's id."""
         return replace(self._papers[self._fullest.get(record, record)], id=self._papers[record].id)
-
-    def text(self, record: int) -> str:
-        """Return the text by which a record is ranked."""
-        return " ".join((self.paper(record).title, self.paper(record).abstract))
 
     def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
@@ -318,15 +320,6 @@ class Screening:
         }
 
 
-def _number_ids(papers: Sequence[Paper]) -> tuple[list[Paper], int]:
-    """Number the second and further records of an id, which may be a row's number; count such ids."""
-    seen, numbered = Counter[str](), list[Paper]()
-    for paper in papers:
-        seen[paper.id] += 1
-        numbered.append(paper if seen[paper.id] == 1 else replace(paper, id=f"{paper.id} ({seen[paper.id]})"))
-    return numbered, sum(count > 1 for count in seen.values())
-
-
 COST = 0.11  # C of the squared hinge loss
 BALANCE = 10.0  # weight of all included records together, relative to all excluded ones
 MAX_TRAINING = 2000  # excluded records that are learned from, the latest; bounds the time of a training
@@ -432,19 +425,19 @@ def replay(score: Callable[[Rows, Rows], Floats], truth: np.ndarray[Any, Any], s
     return np.concatenate([order, left])
 
 
-def measure_work(found: ArrayLike, recall: float = 0.95) -> dict[str, Any]:
+def measure_work(found: ArrayLike) -> dict[str, Any]:
     """Return what finding included records cost. found: of each record in the order of screening, if it is included.
 
-    needed: records until so much recall. wss: the share of work saved over a random order. atd: the mean rank of an
-    included record as a share of all (average time to discovery).
+    needed: records until a recall of `TARGET`. wss: the share of work saved over a random order. atd: the mean rank of
+    an included record as a share of all (average time to discovery).
     """
     ranks, records = np.flatnonzero(found) + 1, np.size(found)
-    needed = int(ranks[int(np.ceil(recall * len(ranks))) - 1])
-    return {"needed": needed, "wss": recall - needed / records, "atd": float(ranks.mean()) / records}
+    needed = int(ranks[int(np.ceil(TARGET * len(ranks))) - 1])
+    return {"needed": needed, "wss": TARGET - needed / records, "atd": float(ranks.mean()) / records}
 
 
-def find_stop(found: Sequence[bool], target: float = TARGET, risk: float = RISK) -> dict[str, Any]:
+def find_stop(found: Sequence[bool]) -> dict[str, Any]:
     """Return after how many records of a replay the test on recall first advised to stop, and the recall there."""
     checks = range(1, len(found), max(1, len(found) // CHECKS))
-    stop = next((done for done in checks if recall_p_value(found[:done], len(found), target, known=1) < risk), None)
+    stop = next((done for done in checks if recall_p_value(found[:done], len(found), TARGET, known=1) < RISK), None)
     return {"stop": stop, "recall at stop": None if stop is None else sum(found[:stop]) / sum(found)}
