@@ -71,19 +71,6 @@ def find_encoder(model: Encoder | EncoderProtocol | str, collections: Sequence[S
     return cast("Encoder", model)
 
 
-def check_same_space(collections: Sequence[StoredCollection]) -> None:
-    """Raise InputError where the vectors of papers of two collections do not compare."""
-    spaces = [choose_paper_space(stored) for stored in collections]
-    for other, space in zip(collections[1:], spaces[1:], strict=True):
-        first, second = collections[0].manifest.encoder, other.manifest.encoder
-        if (first.fingerprint, spaces[0]) != (second.fingerprint, space):
-            raise InputError(
-                f"{collections[0].folder} has vectors of {first.name} (fingerprint {first.fingerprint}, space "
-                f"{spaces[0]}), {other.folder} of {second.name} (fingerprint {second.fingerprint}, space {space}); "
-                "they do not compare: embed one of them again with the other's model, or name its file of papers"
-            )
-
-
 def load_query_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     """Load what encodes a few texts, as `load_encoder` does, but without torch where model and device allow it."""
     made_by = stored.manifest.encoder

@@ -129,10 +129,8 @@ def disambiguate(
     result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
     given = _match_known(listed, signatures, known or {}, result.conflicts)
     persons = _identify(given, result.conflicts)
-    used, numbers = (
-        {author.author for author in (known or {}).values()},
-        defaultdict[str, Iterator[int]](lambda: count(1)),
-    )
+    used = {author.author for author in (known or {}).values()}
+    numbers = defaultdict[str, Iterator[int]](lambda: count(1))
     rows: dict[int, AuthorRow] = {}
 
     def give_id(block: str) -> str:
@@ -401,10 +399,5 @@ def _parse_tree(rows: list[list[Any]]) -> tuple[Any, ...]:
     for place, row in enumerate(rows):  # parents are first
         for child in row[2:4]:
             depths[child] = depths[place] + 1
-    arrays = (
-        np.array([FEATURE_COLUMNS[name] for name in names]),
-        np.array(thresholds),
-        np.array(left),
-        np.array(right),
-    )
-    return *arrays, np.array(missing, bool), np.array(values), max(depths)
+    columns = np.array([FEATURE_COLUMNS[name] for name in names])
+    return columns, *map(np.array, (thresholds, left, right)), np.array(missing, bool), np.array(values), max(depths)

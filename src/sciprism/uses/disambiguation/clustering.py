@@ -94,17 +94,17 @@ class BoostedTrees:
     auc: float
 
 
+@dataclass(frozen=True, slots=True)
 class SameAuthorModel:
     """The mean of two models: one uses all features, the other no names and name counts."""
 
-    def __init__(self, models: Sequence[BoostedTrees]) -> None:
-        self._models = tuple(models)
+    models: tuple[BoostedTrees, BoostedTrees]
 
     def distances(self, table: Floats) -> Doubles:
         """Return the probability that the mentions of each pair are two persons. (n, 39) -> (n,)."""
         if not len(table):
             return np.empty(0)
-        probabilities = [m.booster.predict(table[:, m.columns], num_threads=1) for m in self._models]
+        probabilities = [m.booster.predict(table[:, m.columns], num_threads=1) for m in self.models]
         different: Doubles = 1.0 - np.mean(probabilities, axis=0)
         return different
 
@@ -112,7 +112,7 @@ class SameAuthorModel:
         """Return each model's settings, number of features, number of trees and dev AUC."""
         return [
             {**model.settings, "features": len(model.columns), "trees": model.trees, "dev AUC": model.auc}
-            for model in self._models
+            for model in self.models
         ]
 
 

@@ -171,7 +171,9 @@ class PairFeatures:
         return table
 
     def _fill(self, table: Floats, left: Rows, right: Rows) -> None:
-        table[:, find_columns(["name", "advanced"])] = self._name_features(left, right)
+        names = [(self._names[i], self._names[j]) for i, j in zip(left.tolist(), right.tolist(), strict=True)]
+        compared = {pair: self._compare_given(*pair) for pair in set(names)}  # each once: a block has few
+        table[:, find_columns(["name", "advanced"])] = np.array([compared[pair] for pair in names], np.float32)
         emails = ((self._emails[i], self._emails[j]) for i, j in zip(left, right, strict=True))
         equal = [[float(a == b) if a and b else np.nan for a, b in zip(*pair, strict=True)] for pair in emails]
         table[:, find_columns(["email"])] = np.array(equal, np.float32).reshape(-1, 2)
@@ -204,17 +206,6 @@ class PairFeatures:
 
     def _compare_given(self, one: Name, other: Name) -> tuple[float, ...]:
         return name_similarity(one, other) + advanced_similarity(one.first, other.first)
-
-    def _name_features(self, left: Rows, right: Rows) -> Floats:
-        """Compare names, each distinct pair once: a block has few."""
-        similarities: dict[tuple[Name, Name], tuple[float, ...]] = {}
-        rows = []
-        for i, j in zip(left.tolist(), right.tolist(), strict=True):
-            pair = self._names[i], self._names[j]
-            if pair not in similarities:
-                similarities[pair] = self._compare_given(*pair)
-            rows.append(similarities[pair])
-        return np.array(rows, np.float32)
 
 
 def embedding_similarity(vectors: Floats, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -71,28 +71,23 @@ class ReviewerPaper:
 def build_profiles(reviewers: Sequence[Reviewer]) -> tuple[list[Paper], list[Rows]]:
     """Return the distinct papers of all reviewers, and of each reviewer their rows.
 
-    Versions of a paper count once in a profile; papers of one text are one row.
+    Versions of a paper count once in a profile, with the latest year; papers of one text are one row.
     """
     rows: dict[tuple[str, str], int] = {}
     papers: list[Paper] = []
     profiles: list[Rows] = []
     for reviewer in reviewers:
         own: dict[int, None] = {}
-        for paper in join_versions(reviewer.papers):
+        for versions in find_versions(reviewer.papers):  # the first has an abstract if any has one
+            years = [year for place in versions if (year := reviewer.papers[place].year) is not None]
+            paper = reviewer.papers[versions[0]]
+            paper = replace(paper, year=max(years)) if years else paper
             row = rows.setdefault((paper.title, paper.abstract), len(papers))
             if row == len(papers):
                 papers.append(paper)
             own[row] = None
         profiles.append(np.array(list(own), np.int64))
     return papers, profiles
-
-
-def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
-    """Yield each paper of one person once, in its first version with an abstract and with the latest year."""
-    for versions in find_versions(papers):
-        years = [year for position in versions if (year := papers[position].year) is not None]
-        fullest = papers[versions[0]]
-        yield replace(fullest, year=max(years)) if years else fullest
 
 
 class ExpertiseScorer:

@@ -122,9 +122,6 @@ class Matching:
     scored: Any = field(default=None, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def __len__(self) -> int:
-        return len(self.pairs)
-
     def by_paper(self) -> dict[str, list[AssignedPair]]:
         """Return submission -> its pairs, the highest score first."""
         by_paper: dict[str, list[AssignedPair]] = {}
@@ -294,7 +291,7 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
     """Return the numbers of the assignment and its worst-served submissions. Scores are means of each submission."""
     loads, worst = list(matching.loads().values()), matching.worst()
     result: dict[str, Any] = {
-        "pairs": len(matching),
+        "pairs": len(matching.pairs),
         "mean score": _round(np.mean([pair.score for pair in matching.pairs])),
         "mean value": _round(np.mean(solved.values)),
         "worst submission": _round(worst[0][1]),
@@ -304,7 +301,7 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         "pairs with a bid below 0": sum(pair.bid < 0 for pair in matching.pairs),
     }
     if solved.bound is not None:
-        per_paper = len(matching) / max(1, len(matching.by_paper()))
+        per_paper = len(matching.pairs) / max(1, len(matching.by_paper()))
         result["worst submission, upper bound"] = _round(solved.bound / per_paper)
     if solved.best_sum is not None:
         result["share of the highest sum"] = _round(solved.values.sum() / solved.best_sum if solved.best_sum else 1.0)

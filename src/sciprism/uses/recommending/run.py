@@ -29,7 +29,7 @@ from sciprism.progress import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import PaperIndex
-from sciprism.uses.collection import Collection, check_same_space, find_encoder, read_with_vectors
+from sciprism.uses.collection import Collection, find_encoder, read_with_vectors
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.settings import RecommendSettings as RecommendSettings
 from sciprism.uses.search import Hit, choose_paper_space, describe_paper
@@ -316,7 +316,15 @@ class SharedSpace:
         self._encoder: Encoder | CachedEncoder | None = None
         self.model = collections[0].manifest.encoder.name if collections else ""
         self.encoded = 0
-        check_same_space(collections)
+        spaces = [choose_paper_space(stored) for stored in collections]
+        for other, space in zip(collections[1:], spaces[1:], strict=True):
+            first, second = collections[0].manifest.encoder, other.manifest.encoder
+            if (first.fingerprint, spaces[0]) != (second.fingerprint, space):
+                raise InputError(
+                    f"{collections[0].folder} has vectors of {first.name} (fingerprint {first.fingerprint}, space "
+                    f"{spaces[0]}), {other.folder} of {second.name} (fingerprint {second.fingerprint}, space {space}); "
+                    "they do not compare: embed one of them again with the other's model, or name its file of papers"
+                )
         if not isinstance(model, str):
             find_encoder(model, collections)
 

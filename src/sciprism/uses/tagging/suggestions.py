@@ -335,12 +335,11 @@ def resolve_tags(
     return resolved, report
 
 
-def read_tag_table(path: Path, dropped: DropReport | None = None) -> dict[str, list[str]]:
+def read_tag_table(path: Path, dropped: DropReport) -> dict[str, list[str]]:
     """Return paper -> tags of a table with columns paper and uri, tag or label: one tag a row.
 
     Rows that a person rejected are left out, so reviewed suggestions can be read. dropped: counts rows left out.
     """
-    dropped = dropped or DropReport()
     tags: defaultdict[str, list[str]] = defaultdict(list)
     for place, row in _read_table(path, dropped, judged=False):
         if row.accepted:
@@ -433,11 +432,12 @@ def format_tags(
 ) -> Iterator[str]:
     """Yield the lines of a file of tags. verdicts: of the CSV, by paper and uri."""
     if format == "csv":
-        yield _csv_line(COLUMNS)
+        yield join_cells(COLUMNS)
         for _, suggested in tagged:
             for tag in suggested.tags:
                 facts = (tag.rank, tag.uri, tag.notation, tag.label, f"{tag.probability:.4f}", tag.why)
-                yield _csv_line([suggested.id, suggested.title, *facts, verdicts.get((suggested.id, tag.uri), "")])
+                cells = (suggested.id, suggested.title, *facts, verdicts.get((suggested.id, tag.uri), ""))
+                yield join_cells(" ".join(str(cell).split()) for cell in cells)  # without ends of lines
     elif format == "jsonl":
         for _, suggested in tagged:
             yield json.dumps(suggested.to_json(), ensure_ascii=False)
@@ -456,8 +456,3 @@ def format_tags(
         for paper, suggested in tagged:
             text = " ".join(f"{paper.title} {paper.abstract}".split())
             yield f"{text}\t" + " ".join(f"<{tag.uri}>" for tag in suggested.tags)
-
-
-def _csv_line(cells: Sequence[object]) -> str:
-    """Return a row of CSV; line ends in a cell become spaces."""
-    return join_cells(" ".join(str(cell).split()) for cell in cells)

@@ -44,7 +44,7 @@ from sciprism.uses.tagging.evidence import (
     build_tags,
     without_labels,
 )
-from sciprism.uses.tagging.suggestions import ABOVE, Judgement, PaperTags, Tag, TagChoice, TagReport, resolve_tags
+from sciprism.uses.tagging.suggestions import ABOVE, Judgement, PaperTags, Tag, TagChoice, resolve_tags
 from sciprism.uses.tagging.vocabulary import Match, Vocabulary
 
 if TYPE_CHECKING:
@@ -406,23 +406,30 @@ def learn_from_feedback(
     """Train again with judged tags added to the papers of the tagger.
 
     papers, vectors: of the judged papers that the tagger does not have. A paper that it has keeps its other tags. Of
-    a new paper only the judged labels count, as right or wrong: nobody said that it has no others.
+    a new paper only the judged labels count, as right or wrong: nobody said that it has no others. Raises InputError
+    for a tag of a paper that was both accepted and rejected.
     """
     data = tagger.training
     if data is None:
         raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
-    verdicts, report = _resolve(tagger, judgements)
+    verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    resolved, report = resolve_tags(([judgement.tag] for judgement in judgements), tagger.vocabulary)
+    for judgement, labels in zip(judgements, resolved, strict=True):
+        for row in labels:
+            if verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
+                where = f"paper {judgement.paper}: the tag {judgement.tag}"
+                raise InputError(f"{where} is accepted in one row, rejected in another")
     stored = {paper.id for paper in data.papers}
     given = {paper.id: row for row, paper in enumerate(papers)}
     missing = tuple(id for id in verdicts if id not in stored and id not in given)
-    usable = {id: labels for id, labels in verdicts.items() if id in stored or id in given}
+    usable = {id: of_paper for id, of_paper in verdicts.items() if id in stored or id in given}
     if not usable:
         raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
     rows = [given[id] for id in usable if id not in stored]
     merged = _add_verdicts(data, usable, [papers[row] for row in rows], vectors[np.array(rows, np.int64)])
     learned = train(tagger.vocabulary, tagger.label_vectors, merged, progress=progress)
     learned.encoder = tagger.encoder
-    accepted = sum(sum(labels.values()) for labels in usable.values())
+    accepted = sum(sum(of_paper.values()) for of_paper in usable.values())
     rejected = sum(map(len, usable.values())) - accepted
     unknown = tuple(report.unknown)
     return learned, FeedbackReport(len(usable), accepted, rejected, unknown, report.homonyms, missing)
@@ -452,21 +459,6 @@ def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[
     """Return the ids of judged papers whose text the tagger does not have."""
     stored = {paper.id for paper in tagger.training.papers} if tagger.training is not None else set()
     return {judgement.paper for judgement in judgements} - stored
-
-
-def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, dict[int, bool]], TagReport]:
-    """Return paper -> label -> whether it is right, and the tags that no label or several labels have.
-
-    Raises InputError for a tag of a paper that was both accepted and rejected.
-    """
-    verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
-    resolved, report = resolve_tags(([judgement.tag] for judgement in judgements), tagger.vocabulary)
-    for judgement, rows in zip(judgements, resolved, strict=True):
-        for row in rows:
-            if verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
-                where = f"paper {judgement.paper}: the tag {judgement.tag}"
-                raise InputError(f"{where} is accepted in one row, rejected in another")
-    return verdicts, report
 
 
 PAPER_BLOCK = 4096  # papers that are in memory together, where they are only tagged
