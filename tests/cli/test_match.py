@@ -161,7 +161,10 @@ def test_why_and_why_not_is_told_of_a_pair(command, change, reviewer, words):
     [
         (("explain", "s9", "-a", "out/pairs.csv"), "out/pairs.csv: no submission 's9'"),
         (("explain", "s0", "r9", "-a", "out/pairs.csv"), "no reviewer 'r9'"),
-        (("explain", "s0", "-a", "gone.csv"), "gone.csv: no such assignment"),
+        (
+            ("explain", "s0", "-a", "gone.csv"),
+            "gone.details.json: no such file; `sciprism match` writes it next to its assignment",
+        ),
         (("explain", "s0"), "0 assignments in this folder; name one with --assignment"),
         (("report", "-a", "out/pairs.csv", "-o", "profiles"), "profiles exists and is not an empty folder"),
         (("explain", "s0", "-a", "scores.csv"), "scores.details.json: no such file"),

@@ -39,7 +39,7 @@ from sciprism.uses.tagging.tagger import (
     save_tagger,
     train,
 )
-from sciprism.uses.tagging.vocabulary import NameMatcher, Vocabulary, stems_of
+from sciprism.uses.tagging.vocabulary import NameMatcher, Vocabulary, find_reached, stems_of
 
 X = "http://example.org/x/"
 ALL = TagChoice(threshold=0)
@@ -60,10 +60,10 @@ def test_names_are_found_in_texts():
     matcher = NameMatcher(named)
     found = matcher.find("Dark-matter halos", "The dark matter halo of a spiral galaxy. A dark matter halo.")
     assert found.keys() == {0, 1, 2} and [found[row].inside for row in range(3)] == [False, False, True]
-    assert (found[0].title, found[0].abstract, found[0].text, found[0].where) == (1, 2, "Dark-matter halos", "title")
+    assert (found[0].title, found[0].abstract, found[0].text) == (1, 2, "Dark-matter halos")
     assert (found[0].words, found[0].place, found[1].place) == (3, 0, 9 / 15)
     assert found[0].exact and not found[1].exact, "the abstract has the name of the first as it is"
-    assert found[1].text == "spiral galaxy" and found[1].where == "abstract"
+    assert found[1].text == "spiral galaxy" and found[1].title == 0
     assert not matcher.find("Dark matter halo and matter", "")[2].inside, "it is also found alone"
     kinds = {text: matcher.find(text, "") for text in ("Type 2 diabetes mellitus", "NIDDM", "Mercury", "x-ray")}
     assert [*map(len, kinds.values())] == [1, 1, 1, 0], "a single letter is no name to look for"
@@ -92,14 +92,15 @@ def test_labels_are_found_by_id_notation_and_name():
 def test_hierarchies():
     rows = [("a", ()), ("b", ("a",)), ("c", ("b", "gone", "NA"))]
     linked = Vocabulary([Label(id=id, name=id, broader=above) for id, above in rows])
-    assert linked.above(2) == {0, 1} and linked.below(0) == {1, 2} and linked.children[0] == [1]
+    assert find_reached(2, linked.parents) == {0, 1} and find_reached(0, linked.children) == {1, 2}
+    assert linked.children[0] == [1]
     assert linked.notes == ["1 broader labels are not in the vocabulary; they are ignored"]
     numbers = [("d1", ("C04",)), ("d2", ("C04.588", "A01.100")), ("d3", ("C04.588.322",))]
     assert Vocabulary([Label(id=id, name=id, codes=codes) for id, codes in numbers]).parents == [[], [0], [1]], "MeSH"
     circles = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "d")]
     cut = Vocabulary([Label(id=id, name=id.upper(), broader=(above,)) for id, above in circles])
     assert len(cut.notes) == 2 and all("has a circle" in note and "is ignored" in note for note in cut.notes)
-    assert sum(map(len, cut.parents)) == 2 and all(row not in cut.above(row) for row in range(4))
+    assert sum(map(len, cut.parents)) == 2 and all(row not in find_reached(row, cut.parents) for row in range(4))
 
 
 def test_two_labels_of_one_id_are_refused_and_one_in_two_files_is_joined():

@@ -490,8 +490,6 @@ class FinishedAssignment:
 
 def _read_details(path: Path) -> dict[str, Any]:
     details = list_companions(path)[1]
-    if not path.is_file():
-        raise InputError(f"{path}: no such assignment")
     if not details.is_file():
         raise InputError(f"{details}: no such file; `sciprism match` writes it next to its assignment")
     try:

@@ -158,15 +158,11 @@ class Recommendations:
 def list_outputs(path: Path) -> list[Path]:
     """Return the files to write for a name: itself, or one of each kind for a name without a suffix.
 
-    Raises InputError for an unknown suffix, or a folder in place of a file.
+    Raises InputError for an unknown suffix.
     """
     if path.suffix and path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}, or have no suffix, which writes three")
-    files = [path] if path.suffix else [path.with_name(path.name + suffix) for suffix in ALL]
-    for file in files:
-        if file.is_dir():
-            raise InputError(f"{file} is a folder; name a file")
-    return files
+    return [path] if path.suffix else [path.with_name(path.name + suffix) for suffix in ALL]
 
 
 def check_companions(path: Path) -> None:

@@ -144,15 +144,10 @@ class NearestPapers:
     rows: Floats
     tags: Tags
 
-    @property
-    def shown(self) -> int:
-        """Return how many of the nearest papers a reason counts."""
-        return min(SHOWN_NEIGHBOURS, len(self.rows))
-
     def vote(self, queries: Floats) -> tuple[Floats, Floats]:
         """Return what the papers nearest to each query (b, d) say of all labels, (b, labels) each.
 
-        The share of their votes, and how many of the `shown` first have the label.
+        The share of their votes, and how many of the `SHOWN_NEIGHBOURS` first have the label.
         """
         count = min(NEIGHBOURS, len(self.rows))
         cosines, near = topk(queries, [Matrix(self.rows)], count)
@@ -303,18 +298,19 @@ class EvidenceCollector:
             inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
             chosen = np.logical_or.reduce([chosen, *inside]) & allowed
         owners, labels = np.nonzero(chosen)
+        neighbours = 0 if near is None else min(SHOWN_NEIGHBOURS, len(near.rows))
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
         columns |= {name: values.numpy()[owners, labels] for name, values in scores.items()}
         columns |= {f"{name} rank": np.log1p(values[owners, labels]) for name, values in ranks.items()}
         if near is not None and located is not None:
-            share = first[owners, labels] / np.float32(max(1, near.shown))
+            share = first[owners, labels] / np.float32(max(1, neighbours))
             columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
         if sources is not None:
             columns |= self._weigh_sources(owners, labels, sources, scores, columns)
         features = np.zeros((len(owners), len(FEATURES)), np.float32)
         for number, name in enumerate(FEATURES):
             features[:, number] = columns.get(name, 0)
-        return Evidence(owners, labels, features, matches, near.shown if near is not None else 0)
+        return Evidence(owners, labels, features, matches, neighbours)
 
     def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
         """Return what is found of the labels' names in each paper."""

@@ -23,7 +23,7 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import cell_getter, detect_columns, read_rows
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import Vocabulary, find_reached
 
 Parents = Literal["keep", "drop", "add"]
 LIMIT = 10
@@ -83,7 +83,7 @@ class TagChoice:
         mask = np.ones(len(vocabulary), bool)
         if self.branch:
             inside = {vocabulary.find_named(name, "the branch") for name in self.branch}
-            inside |= {row for top in list(inside) for row in vocabulary.below(top)}
+            inside |= {row for top in list(inside) for row in find_reached(top, vocabulary.children)}
             mask[:] = False
             mask[list(inside)] = True
         for name in self.excluded:
@@ -100,13 +100,13 @@ class TagChoice:
         order = np.argsort(-probabilities, kind="stable")
         ranked = [(int(labels[i]), float(probabilities[i])) for i in order if probabilities[i] >= least]
         if self.parents == "drop":
-            above = {row for label, _ in ranked[: self.limit] for row in vocabulary.above(label)}
+            above = {row for label, _ in ranked[: self.limit] for row in find_reached(label, vocabulary.parents)}
             ranked = [(label, value) for label, value in ranked if label not in above]
         picked: list[tuple[int, float, int | None]] = [(*candidate, None) for candidate in ranked[: self.limit]]
         if self.parents == "add":
             chosen = {label for label, _, _ in picked}
             for label, value, _ in list(picked):  # a label above a right one is right
-                for row in sorted(vocabulary.above(label) - chosen):
+                for row in sorted(find_reached(label, vocabulary.parents) - chosen):
                     chosen.add(row)
                     picked.append((row, value, label))
         return picked

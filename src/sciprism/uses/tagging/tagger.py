@@ -150,7 +150,8 @@ def explain(features: Floats, match: Match | None, neighbours: int) -> str:
     value = dict(zip(FEATURES, features.tolist(), strict=True))
     parts = []
     if match is not None:
-        parts.append(f"found in {match.where}: {shorten(match.text, MAX_NAME, placeholder='...')!r}")
+        where = "title" if match.title else "abstract"
+        parts.append(f"found in {where}: {shorten(match.text, MAX_NAME, placeholder='...')!r}")
     if near := round(value["near papers"] * neighbours):
         parts.append(f"{near} of {neighbours} nearest papers")
     if value["linear"] > 0.1:

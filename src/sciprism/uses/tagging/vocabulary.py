@@ -79,14 +79,6 @@ class Vocabulary:
             f"{option} {name!r} is not an id, notation or name of one label of the vocabulary; the nearest: {near}"
         )
 
-    def above(self, row: int) -> set[int]:
-        """Return all rows above a label, directly or through others."""
-        return _reach(row, self.parents)
-
-    def below(self, row: int) -> set[int]:
-        """Return all rows below a label, directly or through others."""
-        return _reach(row, self.children)
-
     @cached_property
     def _names(self) -> list[tuple[Callable[[str], str], dict[str, set[int]]]]:
         """Return notations, preferred names, other names, and all of them by stems: how each is written -> its rows."""
@@ -151,7 +143,8 @@ def _distinct(labels: Iterable[Label]) -> tuple[Label, ...]:
     return tuple(by_id.values())
 
 
-def _reach(row: int, links: Sequence[Sequence[int]]) -> set[int]:
+def find_reached(row: int, links: Sequence[Sequence[int]]) -> set[int]:
+    """Return all rows that are reached by links, such as `parents`, from a label, directly or through others."""
     reached, waiting = set[int](), list(links[row])
     while waiting:
         if (next_row := waiting.pop()) not in reached:
@@ -213,11 +206,6 @@ class Match(NamedTuple):
     inside: bool
     exact: bool
     text: str
-
-    @property
-    def where(self) -> str:
-        """Return where it is: title or abstract."""
-        return "title" if self.title else "abstract"
 
 
 class _Name(NamedTuple):
