@@ -38,14 +38,11 @@ class LabelNames:
         ]
         counts = Counter(token for _, _, tokens in names for token in tokens)
         self._tokens = frozenset(counts)
-        self._single: defaultdict[str, list[int]] = defaultdict(list)
-        self._multi_token: defaultdict[str, list[tuple[int, str, frozenset[str]]]] = defaultdict(list)
+        self._by_rarest: defaultdict[str, list[tuple[int, str, frozenset[str]]]] = defaultdict(list)
         for row, name, tokens in names:
-            if len(tokens) == 1:
-                self._single[name.strip()].append(row)
-            elif tokens:
-                rarest = min(tokens, key=counts.__getitem__)
-                self._multi_token[rarest].append((row, name, frozenset(tokens) - {rarest}))
+            if tokens:
+                rarest, whole = min(tokens, key=counts.__getitem__), name if len(tokens) > 1 else ""
+                self._by_rarest[rarest].append((row, whole, frozenset(tokens) - {rarest}))
 
     def match(self, texts: Sequence[str]) -> list[LabelRows]:
         """Return the rows of the labels found in each text, ascending, each once.
@@ -72,9 +69,7 @@ class LabelNames:
         sets: dict[str, frozenset[int]] = {}  # of text numbers, built on first use
         pairs: list[int] = []  # number of the text * number of labels + row of the label
         for token, here in by_token.items():
-            for row in self._single.get(token, ()):
-                pairs.extend([number * self._size + row for number in here])
-            for row, name, others in self._multi_token.get(token, ()):
+            for row, whole, others in self._by_rarest.get(token, ()):
                 if not others <= seen:
                     continue
                 common: Collection[int] = here
@@ -82,7 +77,7 @@ class LabelNames:
                     if other not in sets:
                         sets[other] = frozenset(by_token[other])
                     common = sets[other].intersection(common)
-                pairs.extend([number * self._size + row for number in common if name in texts[number]])
+                pairs.extend([number * self._size + row for number in common if whole in texts[number]])
         owners, rows = np.divmod(np.unique(np.array(pairs, dtype=np.int64)), max(self._size, 1))
         return np.split(rows, np.searchsorted(owners, np.arange(1, len(texts))))
 

@@ -67,22 +67,16 @@ def _group(vectors: Floats) -> Rows:
 
     compared = vectors[sample(range(len(vectors)), MAX_COMPARED, "interests")]
     best, chosen = 0.0, np.zeros(len(vectors), np.int64)
+    far = [(compared @ compared.mean(axis=0)).argmax()]  # a central paper, and those farthest from all before
     for number in range(2, min(MAX_INTERESTS, len(compared) // 2) + 1):
-        for start in ("k-means++", _choose_far(compared, number)):
+        far.append((compared @ compared[far].T).max(axis=1).argmin())
+        for start in ("k-means++", compared[far]):  # the latter finds small groups far from the others
             centres = _find_centres(compared, number, start)
             groups = _join_nearest(compared, centres)
             fit = silhouette_score(compared, groups, metric="cosine") if len(np.unique(groups)) > 1 else 0.0
             if fit > best:
                 best, chosen = fit, _join_nearest(vectors, centres)
     return chosen
-
-
-def _choose_far(vectors: Floats, count: int) -> Floats:
-    """Return a central paper and those farthest from all before: they find small groups far from the others."""
-    chosen = [(vectors @ vectors.mean(axis=0)).argmax()]
-    for _ in range(count - 1):
-        chosen.append((vectors @ vectors[chosen].T).max(axis=1).argmin())
-    return vectors[chosen]
 
 
 def _find_centres(vectors: Floats, count: int, start: str | Floats) -> Floats:

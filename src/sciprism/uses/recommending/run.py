@@ -251,13 +251,13 @@ PaperBlock = tuple[list[Paper], Floats]  # and their vectors (b, d)
 
 @dataclass(slots=True)
 class PaperSource:
-    """Some papers of an input: of a collection, whose vectors are mapped, or those that `read` yields, to be encoded.
+    """Some papers of an input: of a collection, whose vectors are mapped, or others, which are encoded once.
 
-    read: counts in a report what it skips.
+    skipped: what was skipped while the papers were read.
     """
 
     stored: StoredCollection | None = None
-    read: Callable[[ReadReport], Iterator[Paper]] = lambda _: iter(())
+    papers: Iterable[Paper] = ()
     skipped: ReadReport = field(default_factory=ReadReport)
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
@@ -265,7 +265,7 @@ class PaperSource:
         if self.stored is not None:
             yield from read_with_vectors(self.stored, choose_paper_space(self.stored), size=READ)
             return
-        papers = self.read(self.skipped)
+        papers = iter(self.papers)
         while block := list(islice(papers, ENCODED)):
             yield block, encode(block)
 
@@ -281,14 +281,14 @@ def open_sources(papers: PaperInput, skip_bad: bool, name: str) -> list[PaperSou
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
         given = cast("Iterable[Paper]", papers)  # no path is among them
-        return [PaperSource(read=lambda _: _check_papers(given, name))]
+        return [PaperSource(papers=_check_papers(given, name))]
     paths = list(map(str, papers))
     stored = [path for path in paths if is_collection(path)]
     files = [path for path in paths if path not in stored]
     sources = [PaperSource(StoredCollection.open(path)) for path in stored]
     if files:
-        read_papers(files)  # opens nothing, and names a missing file
-        sources.append(PaperSource(read=lambda report: read_papers(files, skip_bad=skip_bad, report=report)))
+        report = ReadReport()
+        sources.append(PaperSource(None, read_papers(files, skip_bad=skip_bad, report=report), report))
     return sources
 
 
