@@ -22,7 +22,6 @@ from sciprism.uses.search import (
     Hit,
     Ranking,
     Searchable,
-    build_filter,
     choose_paper_space,
     search,
     similar,
@@ -241,7 +240,7 @@ class Collection(Searchable):
         >>> [hit.id for hit in library.similar(new, k=1)]
         ['folding']
         """
-        chosen = build_filter(filters)
+        chosen = Filter(**filters)
         check_filter(self.stored, chosen)
         if isinstance(to, str):
             encoder = self.encoder if why else None
@@ -295,10 +294,7 @@ class Collection(Searchable):
         >>> table[["id", "year"]].values.tolist(), table["vector"][0].shape
         ([['dna', 1953], ['folding', 1973]], (384,))
         """
-        try:
-            import pandas
-        except ModuleNotFoundError:
-            raise InputError("tables of pandas need it: pip install pandas") from None
+        import pandas
         import pyarrow as pa
 
         table = pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])

@@ -326,8 +326,6 @@ def draw_map(
     InputError for fewer than 5 papers and a layout of another encoder, MissingExtraError without umap-learn or
     fast_hdbscan.
     """
-    if not 0 <= seed < 1 << 32:
-        raise InputError(f"the seed is {seed}; name a number from 0 to {(1 << 32) - 1}")
     space = choose_paper_space(stored)
     fingerprint = stored.manifest.encoder.fingerprint
     if former is None and not has_packages():  # before any work is done

@@ -194,17 +194,9 @@ class Searchable:
         """
         encoder = None if mode == "lexical" and not why else self.encoder
         texts = [queries] if isinstance(queries, str) else list(queries)
-        ranked = self.rank(encoder, texts, k, mode, build_filter(filters), why)
+        ranked = self.rank(encoder, texts, k, mode, Filter(**filters), why)
         rankings = [list(ranking.hits) for ranking in ranked]
         return rankings[0] if isinstance(queries, str) else rankings
-
-
-def build_filter(filters: dict[str, Any]) -> Filter:
-    """Return the filter of a search; InputError for an unknown one."""
-    try:
-        return Filter(**filters)
-    except TypeError:
-        raise InputError(f"filters are year_from, year_to, venue, field, author, not {', '.join(filters)}") from None
 
 
 def check_mode(mode: str, k: int = 1, modes: Collection[str] = ()) -> None:
