@@ -69,7 +69,7 @@ class Desk:
         self.review = read_document(item.folder / REVIEW)
 
         def encode(papers: list[Paper]) -> Floats:
-            encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), read_vectors([stored])
+            encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), read_vectors(stored)
             return encode_papers(encoder, {"records": papers}, vectors)["records"]
 
         papers = [*chain.from_iterable(iterate_papers(stored))]

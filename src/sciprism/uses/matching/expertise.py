@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 NEAREST = 2  # papers of a reviewer that explain a pair
 
 
-def read_vectors(collections: Sequence[StoredCollection]) -> dict[tuple[str, str], Floats]:
-    """Return title and abstract of each paper of some collections -> its vector."""
+def read_vectors(stored: StoredCollection) -> dict[tuple[str, str], Floats]:
+    """Return title and abstract of each paper of a collection -> its vector."""
     known: dict[tuple[str, str], Floats] = {}
-    for stored in collections:
-        for papers, vectors in read_with_vectors(stored, choose_paper_space(stored)):
-            for paper, vector in zip(papers, vectors, strict=True):
-                known.setdefault((paper.title, paper.abstract), vector)
+    for papers, vectors in read_with_vectors(stored, choose_paper_space(stored)):
+        for paper, vector in zip(papers, vectors, strict=True):
+            known.setdefault((paper.title, paper.abstract), vector)
     return known
 
 
