@@ -181,8 +181,8 @@ class Screening:
         self._papers = list[Paper]()
         for paper in papers:
             seen[paper.id] += 1
-            again = f" ({seen[paper.id]})" if seen[paper.id] > 1 else ""
-            self._papers.append(replace(paper, id=f"{paper.id}{again}"))
+            again = seen[paper.id]
+            self._papers.append(paper if again == 1 else replace(paper, id=f"{paper.id} ({again})"))
         self._renamed = sum(count > 1 for count in seen.values())
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
