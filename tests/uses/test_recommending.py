@@ -364,6 +364,6 @@ def test_files_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     first = json.loads((tmp_path / "ranked.jsonl").read_text().splitlines()[0])
     assert first["because"][0]["id"] == found.hits[0].because[0].id and "why" not in first
     (tmp_path / "folder.csv").mkdir()
-    for name, message in (("ranked.xlsx", "must end with"), ("folder.csv", "is a folder")):
+    for name, message in (("ranked.xlsx", "must end with"), ("folder.csv", "Is a directory")):
         with pytest.raises(InputError, match=message):
             write_recommendations(found, tmp_path / name)
