@@ -74,9 +74,8 @@ def assign(
             progress=progress,
         )
     matching.write(output, bare=bare)
-    conflicts_file, details, audit_file = map(str, list_companions(output))
-    written = {"output": str(output), "audit_file": audit_file, "conflicts_file": conflicts_file}
-    written["details_file"] = details
+    conflicts, details, audit = map(str, list_companions(output))
+    written = {"output": str(output), "audit_file": audit, "conflicts_file": conflicts, "details_file": details}
     if scores_out is not None:
         write_rows(scores_out, matching.scored())
         written["scores_file"] = str(scores_out)

@@ -243,15 +243,14 @@ def replay(
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
     from sciprism.uses.screening.session import Screening, find_stop, measure_work, simulate
-    from sciprism.uses.tagging.evidence import list_texts
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
     session = Screening(reading.read(records))
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
-    truth = [session.labels[row] == "include" for row in rows]
-    vectors = None if reading.encoder is None else reading.encoder([*map(session.paper, rows)])
-    replays = simulate(list_texts(map(session.paper, rows)), truth, vectors=vectors, seeds=seeds)
+    truth, papers = [session.labels[row] == "include" for row in rows], [*map(session.paper, rows)]
+    vectors = None if reading.encoder is None else reading.encoder(papers)
+    replays = simulate([f"{paper.title} {paper.abstract}" for paper in papers], truth, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)
     scores = [measure_work(found) | find_stop(found) for found in replays]
