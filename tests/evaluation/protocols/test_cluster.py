@@ -41,15 +41,8 @@ def build_mentions(blocks=18, persons=3, papers=4, sources=("one",)):
                 year = 1980 + 5 * person + int(rng.integers(0, 15))
                 listed.append(Paper(id=str(len(listed)), title="Words", year=year, keywords=(keyword,)))
                 first = ["Ann", "Abe", "Ada"][person] if rng.random() < 0.5 else "A."
-                found.append(
-                    Signature(
-                        id=f"m{len(found)}",
-                        paper=len(listed) - 1,
-                        name=f"{first} {block}",
-                        block=block,
-                        author=f"{block}-{person}",
-                    )
-                )
+                facts = {"name": f"{first} {block}", "block": block, "author": f"{block}-{person}"}
+                found.append(Signature(id=f"m{len(found)}", paper=len(listed) - 1, **facts))
                 named.append(sources[b % len(sources)])
     listed.append(Paper(id="only cited"))
     third = blocks // 3

@@ -9,7 +9,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.intervals import holm
 from sciprism.evaluation.report.build import Results, build_report
-from sciprism.evaluation.report.model import read_stored_results
+from sciprism.evaluation.report.model import are_apart, read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
@@ -140,6 +140,7 @@ def test_means_of_seeds_more_than_two_deviations_apart_are_marked(lab, last, far
         assert base.difference is None and other.difference.apart == far
     assert (" †" in terminal(report)) == far
     assert ("two standard deviations apart" in notes(report)) == far
+    assert not are_apart((0.1,), (0.9,)), "one run has no deviation"
 
 
 def test_vectors_of_another_format_and_equal_names_are_systems_of_their_own(lab):
