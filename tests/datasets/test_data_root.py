@@ -134,28 +134,25 @@ def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
         DataRoot(tmp_path).local("scidocs", "ask the authors")
 
 
-def packed(rows):
+def packed(number):
     sink = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist(rows), sink)
+    parquet.write_table(pa.Table.from_pylist([{"doc_id": number}]), sink)
     return sink.getvalue().to_pybytes()
 
 
 BRANCHES = {
     "group/parquet": {
         "main": {
-            "c/test-00000-of-00002.parquet": packed([{"doc_id": 1}]),
-            "c/test-00001-of-00002.parquet": packed([{"doc_id": 2}]),
-            "c/train-00000-of-00001.parquet": packed([{"doc_id": 3}]),
+            "c/test-00000-of-00002.parquet": packed(1),
+            "c/test-00001-of-00002.parquet": packed(2),
+            "c/train-00000-of-00001.parquet": packed(3),
             "corpus.jsonl": b'{"_id": 1}\n',
             "loader.py": b"raise SystemExit('a script was run')",
         }
     },
     "group/script": {
         "main": {"script.py": b"raise SystemExit('a script was run')"},
-        "refs/convert/parquet": {
-            "c/test/0000.parquet": packed([{"doc_id": 4}]),
-            "c/test/0001.parquet": packed([{"doc_id": 5}]),
-        },
+        "refs/convert/parquet": {"c/test/0000.parquet": packed(4), "c/test/0001.parquet": packed(5)},
     },
 }
 SCRIPT = """
@@ -182,47 +179,28 @@ ids("group/other", "c")
 """
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """What a process prints that asks the hub, what one prints that may not, and what the hub was asked."""
+def test_the_hub_is_asked_once_and_never_for_a_script(tmp_path):
+    """In processes of their own: one that asks, then one that may not."""
     asked = []
     server = serve_hub(BRANCHES, asked)
-    cache = str(tmp_path_factory.mktemp("cache"))
-    endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": cache}
+    endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | endpoint
 
     def run(script, **more):
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment | more, capture_output=True, text=True, timeout=100
-        )
+        words = [sys.executable, "-c", script]
+        done = subprocess.run(words, env=environment | more, capture_output=True, text=True, timeout=100)
         return (done.stdout + done.stderr).splitlines()
 
-    online = run(SCRIPT + SCRIPT + REFUSED)
-    yield online, run(SCRIPT, HF_HUB_OFFLINE="1"), asked
+    online, offline = run(SCRIPT + SCRIPT + REFUSED), run(SCRIPT, HF_HUB_OFFLINE="1")
     server.shutdown()
-
-
-def test_rows_and_files_come_from_the_hub(served):
-    online, _, asked = served
     assert online[:3] == ["['1', '2']", "['4', '5']", "[{'_id': 1}]"]
     assert "group/parquet@c0ffee" in online[3] and "/c/test-00001-of-00002.parquet" in online[3]
-    assert "c/train-00000-of-00001.parquet" not in asked
-
-
-def test_what_is_in_the_cache_is_not_asked_again(served):
-    online, offline, asked = served
     assert online[4:8] == online[:4] == offline
     assert len([name for name in asked if name.startswith("c/")]) == 4
-
-
-def test_scripts_are_never_fetched_and_the_hubs_own_copy_serves(served):
-    _, _, asked = served
+    assert "c/train-00000-of-00001.parquet" not in asked
     assert not [name for name in asked if name.endswith(".py")]
     assert asked.index("c/test/0001.parquet") < asked.index("c/test/0000.parquet"), "0000 says that all are here"
-
-
-def test_the_hubs_refusals_are_said_in_one_line_each(served):
-    none, other = served[0][8:]
+    none, other = online[8:]
     assert "has no files for config 'none', split 'test'" in none
     assert other.startswith("group/other, config 'c', split 'test': not in a local folder, not in the hub's cache")
 
