@@ -1,11 +1,8 @@
-"""Files of training examples: what is written, described and removed; what stands in a preparation's way."""
+"""Files of training examples: what is written, described and removed."""
 
 import json
 
-import pytest
-
-from sciprism.errors import InputError
-from sciprism.prepare.preparation import ExampleFolder, TrainingSource, check_folders
+from sciprism.prepare.preparation import ExampleFolder, TrainingSource
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
 from sciprism.training.examples import Example
 
@@ -28,10 +25,3 @@ def test_triplets_name_a_negative_only_where_there_is_one(tmp_path):
     ExampleFolder(tmp_path).write_triplets("train.jsonl", ["a", "b", "c", "d"], [(3, sample)])
     rows = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
     assert rows == [{"query": "d", "positive": "b", "negative": "a", "kind": "random"}, {"query": "d", "positive": "c"}]
-
-
-def test_wrong_folders_are_named(tmp_path):
-    with pytest.raises(InputError, match="is the input folder; choose another"):
-        check_folders(tmp_path, tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
-        check_folders(tmp_path / "gone", tmp_path)

@@ -67,10 +67,8 @@ def test_train_files_hold_train_papers_and_dev_files_dev_queries(data_root, tmp_
         if each in written(prepared, "dev"):
             found = read(tmp_path / "out", "dev", each.name)
             queries = [Example(e.query, ()) for e in found]
-            assert parts_in(data_root, data, queries) <= {"dev"} and parts_in(data_root, data, found) <= {
-                "train",
-                "dev",
-            }
+            assert parts_in(data_root, data, queries) <= {"dev"}
+            assert parts_in(data_root, data, found) <= {"train", "dev"}
     with_dev = {each.name for each in written(prepared, "dev")}
     assert with_dev >= {"arxiv-categories", "arxiv-titles", "vis-citations", "same-author"}
     assert not with_dev & {"mesh-headings", "search-clicks"}  # too few queries
@@ -161,12 +159,8 @@ def test_overlaps_are_found_by_id_title_and_query(data_root):
         Example(Paper(id="20", title="Short"), (Paper(id=UNNAMED, abstract="Nothing is known of it."),)),
     ]
     found = find_leaks(data_root, examples)
-    assert [line.partition(" is in the test of ")[0] for line in found] == [
-        "paper mine",
-        f"paper {SHARED!r}",
-        "paper 10.1109/VIS.75",
-        "paper pl-00000095",
-    ]
+    named = ("mine", repr(SHARED), "10.1109/VIS.75", "pl-00000095")
+    assert [line.partition(" is in the test of ")[0] for line in found] == [f"paper {name}" for name in named]
     assert found[2].endswith("the test of citegraph_vis")
     assert all("ir_csfcube" in line for line in found[:2])
 

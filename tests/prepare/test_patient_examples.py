@@ -64,8 +64,14 @@ def test_negatives_share_words_and_are_not_known(tmp_path):
 
 
 def test_everything_dropped_is_counted(tmp_path):
-    train = [("1-1", "red eye"), ("1-1", "again"), ("1-2", ""), ("2-1", "blue toe"), ("9-1", "blue ear")]
-    train += [("5-1", "odd")]
+    train = [
+        ("1-1", "red eye"),
+        ("1-1", "again"),
+        ("1-2", ""),
+        ("2-1", "blue toe"),
+        ("9-1", "blue ear"),
+        ("5-1", "odd"),
+    ]
     judged = "1-1 1-1 2,1-1 gone 1,1-1 4-1 1,1-1 3-1 1,1-2 3-1 1,9-1 3-1 1,6-6 3-1 1,5-1 gone 1,2-1 3-1 0"
     raw = similar(tmp_path / "raw", judged={"train": judged}, train=train)
     done = prepare_patients(raw, tmp_path / "out", PatientSettings())
@@ -94,12 +100,10 @@ def test_the_same_seed_gives_the_same_anywhere(tmp_path):
     """In another process that hashes texts otherwise, too; another seed gives others."""
     raw = write_release(tmp_path / "raw", each=4)
     prepare_patients(raw, tmp_path / "here", PatientSettings())
-    command = ["prepare", "patients", str(raw), "-o", str(tmp_path / "there")]
     code = "from sciprism.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "prepare", "patients", str(raw), "-o", str(tmp_path / "there")]
     environment = os.environ | {"PYTHONHASHSEED": "77"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert everything(tmp_path / "there") == everything(tmp_path / "here")
     assert "48 documents; negatives are sampled from 48" in done.stdout
     assert "48 patients, 192 pairs, 192 with a hard negative" in done.stdout

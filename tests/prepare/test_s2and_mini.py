@@ -16,18 +16,14 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(s2and_mini, "MAX_SIGNATURES", 3)
     blocks = {"a lee": ["0"], "b lee": ["1", "2"], "c lee": ["3", "4", "5", "6"]}
     of = {key: block for block, keys in blocks.items() for key in keys}
+    author = {"first": "A", "last": "Lee", "position": 0}
     signatures = {
-        key: {
-            "signature_id": key,
-            "paper_id": int(key) + 10,
-            "author_info": {"first": "A", "last": "Lee", "position": 0, "block": block},
-        }
+        key: {"signature_id": key, "paper_id": int(key) + 10, "author_info": author | {"block": block}}
         for key, block in of.items()
     }
     clusters = {
-        "p": {"cluster_id": "p", "signature_ids": ["0", "1"], "model_version": -1},
-        "q": {"cluster_id": "q", "signature_ids": ["2", "3"], "model_version": -1},
-        "r": {"cluster_id": "r", "signature_ids": ["4", "5", "6"], "model_version": -1},
+        name: {"cluster_id": name, "signature_ids": list(held), "model_version": -1}
+        for name, held in {"p": "01", "q": "23", "r": "456"}.items()
     }
     papers = {str(i): {"paper_id": i, "title": f"Title {i}é", "references": []} for i in range(10, 20)}
     papers["16"]["references"] = [18]
@@ -46,9 +42,8 @@ def test_what_stays_of_a_source(folder, tmp_path):
     signatures = json.loads((out / "kisti/kisti_signatures.json").read_text())
     assert {key: row["signature_id"] for key, row in signatures.items()} == {k: k for k in ("kisti_0", "kisti_1")}
     clusters = json.loads((out / "kisti/kisti_clusters.json").read_text())
-    assert clusters == {
-        "kisti_p": {"cluster_id": "kisti_p", "signature_ids": ["kisti_0", "kisti_1"], "model_version": -1}
-    }
+    left = {"cluster_id": "kisti_p", "signature_ids": ["kisti_0", "kisti_1"], "model_version": -1}
+    assert clusters == {"kisti_p": left}
     papers = json.loads((out / "kisti/kisti_papers.json").read_text())
     assert sorted(papers) == ["10", "11", "18"]  # 18 is referred to, by a paper that goes
     division = json.loads((out / "blocks/block_sigs_kisti.json").read_text())

@@ -13,6 +13,7 @@ from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scid
 from sciprism.prepare.sources.citation_corpus import CitationSources
 
 ALL = {"val": 0.0, "test": 1.0}
+CITE = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
 
 
 def counts(dropped):
@@ -44,18 +45,11 @@ def test_dirty_papers_and_references_are_counted(benchmark):
         "two papers that cite each other (retained)": 1,
     }
     assert (benchmark.prepared.record["papers"], benchmark.prepared.record["citations"]) == (5, 5)
-    data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json").read(
-        DataRoot(benchmark.out)
-    )
+    data = CITE.read(DataRoot(benchmark.out))
     assert data.query_ids == [*"abcd"] and not data.dropped.to_json()
     records = benchmark.json("multi-scidocs/data_final.json")
-    assert records["b"] == {
-        "paper_id": "b",
-        "title": "Title b",
-        "abstract": "About b.",
-        "cites": ["a", "c"],
-        "cited_by": ["a", "d"],
-    }
+    texts = {"paper_id": "b", "title": "Title b", "abstract": "About b."}
+    assert records["b"] == texts | {"cites": ["a", "c"], "cited_by": ["a", "d"]}
     assert "cites" not in records["u"] and benchmark.json("multi-scidocs/paper_ids.json") == list(records) == [*"abcdu"]
 
 
@@ -64,10 +58,7 @@ def test_dirty_papers_and_references_are_counted(benchmark):
     [
         ("edges.csv", "citing,cited\na,b\nb,gone\na,b\n"),
         ("edges.tsv", "cited\tciting\tyear\nb\ta\t1999\ngone\tb\t\nb\ta\t\n"),
-        (
-            "edges.jsonl",
-            '{"citing": "a", "cited": "b"}\n{"citing": "b", "cited": "gone"}\n' + '{"citing": "a", "cited": "b"}',
-        ),
+        ("edges.jsonl", '{"citing": "a", "cited": "b"}\n' * 2 + '{"citing": "b", "cited": "gone"}'),
     ],
 )
 def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
@@ -116,8 +107,7 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     inputs = CitationSources(files=(s2orc(tmp_path / "s2orc"),), shards=(7,))
     done = prepare_multi_scidocs(tmp_path / "out", inputs, BenchmarkSettings())
     assert done.record["papers"] == 57 and counts(done.dropped["papers and citations"])["no PDF parse"] == 3
-    data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
-    pools = data.read(DataRoot(tmp_path / "out"))
+    pools = CITE.read(DataRoot(tmp_path / "out"))
     assert {name[0] for name in pools.query_ids} == {"7"} and len(pools.query_ids) == 3 + 4
     for name, pool, grades in zip(pools.query_ids, pools.pools, pools.grades, strict=True):
         cited = {pools.candidate_ids[row] for row, grade in zip(pool, grades, strict=True) if grade}

@@ -29,8 +29,8 @@ def paper(name, **more):
     return Paper(id=name, title=f"Title of {name}", **more)
 
 
-def build_papers(names, **more):
-    return [paper(name, **more) for name in names]
+def build_papers(names):
+    return [paper(name) for name in names]
 
 
 def ids(items):
@@ -43,10 +43,7 @@ def ids(items):
 def test_hard_negatives_are_cited_by_cited_papers_and_not_linked(monkeypatch):
     monkeypatch.setattr(module, "HARD_SHARE", 1.0)
     # q cites a and b; a cites b (cited), h (hard), c (which cites q), and q; x has no link
-    edges = [
-        ("q", "a"), ("q", "b"), ("a", "b"), ("a", "h"), ("a", "c"), ("c", "q"), ("a", "q"), ("q", "q"),
-        ("q", "gone"),
-    ]  # fmt: skip
+    edges = [("q", "gone"), *map(tuple, ("qa", "qb", "ab", "ah", "ac", "cq", "aq", "qq"))]
     report = SampleReport()
     sampling = Sampling(report=report)
     (found,) = sample_citation_triplets(build_papers("qabchx"), edges, sampling, queries=["q"])
@@ -139,11 +136,8 @@ def test_no_label_in_more_pairs_than_its_maximum_and_the_rest_is_counted():
     papers = [paper(f"p{i}") for i in range(50)]
     labels_of = [[0, 1] if i < 10 else [0] for i in range(50)]
     report = SampleReport()
-    found = list(
-        sample_label_pairs(
-            [*papers, paper("bare")], LABELS, [*labels_of, []], Sampling(report=report), max_per_label=20
-        )
-    )
+    more = [*papers, paper("bare")], LABELS, [*labels_of, []]
+    found = list(sample_label_pairs(*more, Sampling(report=report), max_per_label=20))
     counts = Counter(label.id for e in found for label in e.positives)
     assert counts == {"l0": 20, "l1": 10} and report.pairs == 30
     assert report.dropped.count(BEYOND_LABEL_LIMIT) == 30 and report.dropped.ids["no label"] == ["bare"]

@@ -31,9 +31,11 @@ def test_lists_are_zipped_as_published():
     assert report.queries == 1 and report.pairs == 5 and report.hard == 2
 
 
-def test_defaults_are_the_published_ranks():
+def test_bands_are_the_published_ranks_or_shares_of_the_papers_with_neighbours():
     near, far = SciNCLSampler().bands(100_000)
     assert [*near] == [20, 21, 22, 23, 24] and [*far] == [3998, 3999]
+    near, far = SciNCLSampler(near=0.05, far=0.2).bands(SIZE)
+    assert (near.start, near.stop, far.start, far.stop) == (5, 10, 38, 40)
 
 
 def test_every_turn_of_a_query_gets_another_sample():
@@ -46,11 +48,6 @@ def test_every_turn_of_a_query_gets_another_sample():
         assert len({one.negatives[changed] for _, one in found[:3]}) == 3
         assert len({one.positives for _, one in found[:3]}) == (3 if wide else 1)
         assert dict(found[::3]) == sample([0, 150], **wide)
-
-
-def test_bands_are_shares_of_the_papers_with_neighbours():
-    near, far = SciNCLSampler(near=0.05, far=0.2).bands(SIZE)
-    assert (near.start, near.stop, far.start, far.stop) == (5, 10, 38, 40)
 
 
 @pytest.mark.parametrize(

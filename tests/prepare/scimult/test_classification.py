@@ -83,35 +83,27 @@ def test_scidocs_classes_are_merged_and_numbered(raw, context):
     assert data.labels[0].name == "art" and data.labels[18].name == "sociology"
     assert data.paper_ids == ["a", "a#2", "b"], "a row each, as SciDocs scores them"
     assert [rows.tolist() for rows in data.gold] == [[0], [0], [18]]
-
-
-def test_a_class_that_is_none(raw, context):
     scidocs(raw, test="b,19\n")
     with pytest.raises(InputError, match="paper b: unknown class '19'"):
         maple.write_mag_classes(context)
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "more", "reason"),
     [
-        ("{", "line 3: not valid JSON"),
-        ("[]", r"line 3: \[\] is not an object"),
-        ('{"title": "x"}', "line 3: no `paper`; it has title"),
-        ('{"paper": 5, "label": "7"}', "line 3: label is '7', not a list of ids"),
+        ("{", "", "papers.json, line 3: not valid JSON"),
+        ("[]", "", r"papers.json, line 3: \[\] is not an object"),
+        ('{"title": "x"}', "", "papers.json, line 3: no `paper`; it has title"),
+        ('{"paper": 5, "label": "7"}', "", "papers.json, line 3: label is '7', not a list of ids"),
+        ("", "8\n", r"labels.txt, record 2 \(line 2\)"),
     ],
 )
-def test_a_broken_line_is_named(raw, context, line, reason):
-    path = raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n")
+def test_a_broken_line_is_named(raw, context, line, more, reason):
+    path = raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels=f"7\tmaps\t2\n{more}")
     path.write_text(path.read_text() + f"\n{line}\n")
-    with pytest.raises(InputError, match="papers.json, " + reason):
+    with pytest.raises(InputError, match=reason):
         maple.write_geography(context)
     assert not (context.out / maple.FINE / "Geography_papers_test.json").exists()
-
-
-def test_a_broken_label_is_named(raw, context):
-    raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n8\n")
-    with pytest.raises(InputError, match=r"labels.txt, record 2 \(line 2\)"):
-        maple.write_geography(context)
 
 
 def test_gzip_and_half_a_pair_of_surrogates(raw, context):

@@ -11,9 +11,7 @@ from typer.testing import CliRunner
 
 from build_data import lines, text
 from sciprism.cli.main import app
-from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
-from sciprism.evaluation.suites import suites
 from sciprism.prepare.scimult.context import SciMultPrepareContext
 from sciprism.prepare.scimult.data_sets import WRITERS, prepare_scimult
 
@@ -39,20 +37,14 @@ def test_the_command(some, tmp_path):
     done = CliRunner().invoke(app, ["prepare", "scimult", str(some), "-o", str(out)])
     assert done.exit_code == 0, done.output
     printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert printed[:4] == [
-        "Table A1: pre-training sources",
-        "queries published positive pairs published",
+    assert printed[:2] == ["Table A1: pre-training sources", "queries published positive pairs published"]
+    for line in (
         "MAPLE CS-Journal 9 358,447 13 1,242,885",
-        "MAPLE coarse 1 900,000 1 900,000",
-    ]
-    assert "citation triplets 1 165,340 1 819,836" in printed
-    assert printed[printed.index("Table A2: test sets") + 2 :][:2] == [
-        "Geography 1 73,883 2 3,285",
         "SciFact 1 1,109 2 5,183",
-    ]
-    assert "citation triplets: written without allenai/scirepeval/cite_prediction, split validation" in printed
-    missing = "MAPLE Biology-MeSH + Medicine-MeSH: not made: maple/Biology_MeSH/papers.json is missing"
-    assert missing in printed
+        "citation triplets: written without allenai/scirepeval/cite_prediction, split validation",
+        "MAPLE Biology-MeSH + Medicine-MeSH: not made: maple/Biology_MeSH/papers.json is missing",
+    ):
+        assert line in printed
     assert sorted(contents(out)) == [
         "pretrain/citations.jsonl",
         "pretrain/coarse.jsonl",
@@ -61,16 +53,6 @@ def test_the_command(some, tmp_path):
         *(f"scimult/classification_fine/Geography_{k}.json" for k in ("label", "matched", "papers_test")),
         *(f"scimult/search/SciFact_{kind}_test.json" for kind in ("papers", "queries")),
     ]
-
-
-def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
-    prepare_scimult(some, tmp_path / "out")
-    tasks = {task.name: task.data for task in suites["scimult"].tasks}
-    home = DataRoot(tmp_path / "out")
-    for name in ("fine-geography", "fine-geography-without-names", "search-scifact"):
-        assert not tasks[name].read(home).dropped.to_json()
-    with pytest.raises(InputError):
-        tasks["search-nfcorpus"].read(home)
 
 
 def test_only_the_seed_decides(some, tmp_path):

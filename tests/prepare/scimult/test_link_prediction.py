@@ -1,13 +1,14 @@
-"""Link files: SciDocs' citations, patients, recommendation."""
+"""Link files: SciDocs' citations, patients, recommendation and its user study."""
 
 import json
-from math import log2
+from math import inf, log2
 
 import pytest
 
 from build_data import lines, text
 from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.published import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval
@@ -88,16 +89,8 @@ def test_patients_of_the_test_split(context):
     assert data.query_ids == ["9-1"] and [rows.tolist() for rows in data.judged] == [[0, 2]]
 
 
-STUDY = """PaperId\tRecommendedPaperId\tStudyScore\tComputedRankGlobal
-10\t11\t5\t1
-10\t12\t\t2
-10\t13\t0\t3
-10\t11\t1\t4
-10\t14\t2\t5
-20\t11\t3\t1
-30\t40\t4\t1
-50\t11\t4\t1
-"""
+ROWS = ("10 11 5 1", "10 12  2", "10 13 0 3", "10 11 1 4", "10 14 2 5", "20 11 3 1", "30 40 4 1", "50 11 4 1")
+STUDY = "\n".join(["PaperId RecommendedPaperId StudyScore ComputedRankGlobal", *ROWS]).replace(" ", "\t")
 
 
 def test_recommendation(context):
@@ -138,3 +131,34 @@ def test_ranks_of_the_recommender_are_scored_as_a_system(context):
     gains = [grade / log2(place + 1) for place, grade in enumerate((1, 2, 5, 4), 1)]
     best = [grade / log2(place + 1) for place, grade in enumerate((5, 4, 2, 1), 1)]
     assert result.metrics["ndcg@5"].value == pytest.approx(sum(gains) / sum(best))
+
+
+HEAD = "PaperId\tRecommendedPaperId\tMethod\tStudyScore\tStudyRankGlobal\tSimilarity\tComputedRankGlobal\n"
+FIRST = "1\t10\tContent\t2\t2\t0.9\t1"
+RATED = (
+    f"{HEAD}{FIRST}\n1\t11\tBoth\t5\t1\t0.8\t2\n1\t12\tContent\t0\t3\t0.7\t3\n1\t13\tContent\t\t4\t\t\n"
+    "1\t14\tBehavior\t3.0\t4\t0.6\t\n2\t20\tContent\t4\t1\t\t1.0\n2\t21\tContent\t1\t1\t\t\n"
+)
+
+
+def test_rows_of_the_study_without_a_score_are_counted(tmp_path):
+    dropped = DropReport()
+    scores = [
+        ("1", "10", 2, (1, -0.9)),
+        ("1", "11", 5, (2, -0.8)),
+        ("1", "14", 3, (inf, -0.6)),
+        ("2", "20", 4, (1, inf)),
+        ("2", "21", 1, (inf, inf)),
+    ]
+    assert list(retrieval.read_study(text(tmp_path / "s.tsv", RATED), dropped)) == scores
+    assert dropped.ids["recommendation without a score"] == ["1 12", "1 13"]
+
+
+def test_what_is_wrong_with_a_study_is_told(tmp_path):
+    rows = '1\t10\t"two\nlines"\t2\t2\t0.9\t2\n' + FIRST.replace("\t2\t2\t", "\tgood\t2\t")
+    for content, message in (
+        (HEAD.replace("StudyScore", "Score") + FIRST, "no column StudyScore"),
+        (HEAD + rows, "line 4: 'good' is not a number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            list(retrieval.read_study(text(tmp_path / "a.tsv", content), DropReport()))

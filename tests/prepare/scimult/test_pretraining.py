@@ -73,23 +73,17 @@ def test_a_label_stands_in_100_pairs_at_most(raw, context):
     assert data_set.dropped.count("pair beyond the maximum of its label") == 1
 
 
-def test_two_folders_of_mesh_are_one_source(raw, context):
+def test_two_folders_of_mesh_are_one_source_and_half_of_it_is_told(raw, context):
+    rows = [{"paper": "2", "label": ["D3"], "venue": "v"}, {"paper": "1", "label": ["D2"]}]
+    raw.maple("Medicine_MeSH", rows, mesh="D3\teye\n")
+    half = write_biology_and_medicine(context)
+    missing = [name.partition(":")[0] for name in half.missing_inputs]
+    assert half.queries == 1 and missing == ["maple/Biology_MeSH/papers.json", "mesh/desc2022.xml"]
     raw.descriptors()
     raw.maple("Biology_MeSH", [{"paper": "1", "label": ["D1"], "venue": "v"}], mesh="D1\tneoplasms\n")
-    raw.maple("Medicine_MeSH", [{"paper": "2", "label": ["D3"], "venue": "v"}, {"paper": "1", "label": ["D2"]}])
     data_set = write_biology_and_medicine(context)
     assert (data_set.queries, data_set.targets, data_set.missing_inputs) == (2, 2, ())
     assert pairs_of(context, "biology-medicine.jsonl") == {"1": (["D1"], ["D3"]), "2": (["D3"], ["D1"])}
-
-
-def test_half_of_a_source_is_made_and_told(raw, context):
-    raw.maple("Medicine_MeSH", [{"paper": "2", "label": ["D3"]}], mesh="D3\teye\n")
-    data_set = write_biology_and_medicine(context)
-    assert data_set.queries == 1
-    assert [name.partition(":")[0] for name in data_set.missing_inputs] == [
-        "maple/Biology_MeSH/papers.json",
-        "mesh/desc2022.xml",
-    ]
 
 
 def test_coarse(raw, context, monkeypatch):
@@ -126,13 +120,7 @@ def test_citation_triplets(raw, context, parquet):
 def test_triplets_by_sha_and_without_titles(context):
     path = context.raw / "scirepeval/cite_prediction/train.jsonl"
     old = {"corpus_id": None, "sha": "aa", "title": "T", "abstract": None}
-    lines(
-        path,
-        [
-            {"query": old, "pos": paper("b"), "neg": paper("c")},
-            {"query": old, "pos": paper("b", title=""), "neg": paper("c")},
-        ],
-    )
+    lines(path, [{"query": old, "pos": paper("b", title=title), "neg": paper("c")} for title in ("T b", "")])
     data_set = write_citation_triplets(context)
     assert (data_set.queries, data_set.targets) == (1, 1) and data_set.dropped.ids == {NO_TITLE: ["aa b c"]}
     assert data_set.missing_inputs == ("allenai/scirepeval/cite_prediction, split validation",)

@@ -21,6 +21,7 @@ def test_files_stand_beside_the_config_or_above_or_in_the_data(published, tmp_pa
         read_config(elsewhere)
 
 
+GONE = {"path": "allenai/scirepeval", "name": "gone"}
 WRONG = [
     ({"type": "ranking"}, "task 'mesh': type: Input should be 'classification', 'regression', .*got 'ranking'"),
     ({"type": None}, "type: Field required"),
@@ -46,10 +47,7 @@ WRONG = [
     ({"label_field": "x"}, "label_field: Extra inputs are not permitted"),
     ({"name": "a/b"}, "name: String should match pattern .*got 'a/b'"),
     ({"name": "cite"}, "two tasks have the name 'cite'"),
-    (
-        {"data_files": None, "dataset": {"path": "allenai/scirepeval", "name": "gone"}},
-        "allenai/scirepeval, config 'gone', split 'train': not in a local folder",
-    ),
+    ({"data_files": None, "dataset": GONE}, "allenai/scirepeval, config 'gone', split 'train': not in a local folder"),
 ]
 
 
@@ -93,9 +91,8 @@ def test_a_record_that_is_none_is_told_with_its_place(published, tmp_path, index
 def test_a_file_that_is_no_config(tmp_path, text):
     path = tmp_path / "tasks.json"
     path.write_text(text)
-    with pytest.raises(
-        InputError, match=r"tasks\.json: (the file is empty|cannot be read as JSON|expected a list of tasks)"
-    ):
+    message = r"tasks\.json: (the file is empty|cannot be read as JSON|expected a list of tasks)"
+    with pytest.raises(InputError, match=message):
         read_config(path)
     with pytest.raises(InputError, match="there is no"):
         read_config(tmp_path / "gone.json")

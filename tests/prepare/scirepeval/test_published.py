@@ -86,7 +86,7 @@ def test_the_first_of_numbers_triplets_and_lists_are_taken(published, tmp_path):
     assert not prepared.warnings
 
 
-def test_too_few_are_used_whole_and_told(published, tmp_path):
+def test_too_few_are_used_whole_and_told_and_the_caps_hold_beside_the_sizes(published, tmp_path, monkeypatch):
     tasks = [task | {"sample_size": {"train": 1000, "dev": -1}} for task in published.config]
     prepared = prepare_scirepeval(tmp_path, published.write(tasks))
     assert prepared.warnings == [
@@ -94,26 +94,14 @@ def test_too_few_are_used_whole_and_told(published, tmp_path):
         for task, records in zip(tasks, (30, 27, 40, 40, 40, 40), strict=True)
     ]
     assert len(read(tmp_path, "cite")) == 40 and facts(tmp_path)["cite"]["parts"]["train"]["requested"] == 1000
-
-
-def test_the_caps_hold_beside_the_sizes_of_the_config(published, tmp_path, monkeypatch):
-    tasks = [task | {"sample_size": 30} for task in published.config]
     monkeypatch.setitem(LIMITS, "train", 10)
     monkeypatch.setitem(LIMITS, "dev", 5)
-    prepared = prepare_scirepeval(tmp_path, published.write(tasks))
-    assert not prepared.warnings
-    sizes = {
-        name: [source["parts"][part]["examples"] for part in ("train", "dev")]
-        for name, source in facts(tmp_path).items()
-    }
-    assert sizes == {
-        "mesh": [10, 5],
-        "fos": [10, 5],
-        "cite": [10, 5],
-        "search": [6, 3],
-        "s2and": [6, 3],
-        "specter": [10, 5],
-    }
+    assert not prepare_scirepeval(tmp_path, published.write(tasks)).warnings
+    parts = {name: source["parts"] for name, source in facts(tmp_path).items()}
+    sizes = {name: tuple(found[part]["examples"] for part in ("train", "dev")) for name, found in parts.items()}
+    assert sizes == dict.fromkeys(("mesh", "fos", "cite", "specter"), (10, 5)) | dict.fromkeys(
+        ("search", "s2and"), (6, 3)
+    )
 
 
 def test_json_lists_gzip_and_parquet_of_the_hub_give_the_same(published, tmp_path, monkeypatch):
