@@ -107,18 +107,19 @@ def test_probes_of_subsets_never_predict_a_class_they_did_not_see() -> None:
     assert (probe.predict(features) == [1, 0]).all()
 
 
-def test_wrong_input_is_told() -> None:
-    features, signs = np.ones((4, 2), np.float32), np.array([[1], [-1], [1], [-1]], np.float32)
-    same = {"loss": "hinge", "cost": 1.0, "intercept": False}
-    broken = features.copy()
-    broken[2, 1] = np.nan
-    with pytest.raises(InputError, match="1 of 4 rows hold NaN"):
-        fit(broken, signs, **same)
-    with pytest.raises(InputError, match="must be -1 or 1"):
-        fit(features, 3 * signs, **same)
-    with pytest.raises(InputError, match="one row for each of the 4"):
-        fit(features, signs[:3], **same)
-    with pytest.raises(InputError, match="C is 0"):
-        fit(features, signs, loss="hinge", cost=0, intercept=False)
-    with pytest.raises(InputError, match="no rows"):
-        fit(features[:0], signs[:0], **same)
+FEATURES, SIGNS = np.ones((4, 2), np.float32), np.array([[1], [-1], [1], [-1]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("features", "targets", "cost", "message"),
+    [
+        (np.where(np.eye(4, 2) > 0, np.nan, FEATURES), SIGNS, 1.0, "2 of 4 rows hold NaN"),
+        (FEATURES, 3 * SIGNS, 1.0, "must be -1 or 1"),
+        (FEATURES, SIGNS[:3], 1.0, "one row for each of the 4"),
+        (FEATURES, SIGNS, 0.0, "C is 0"),
+        (FEATURES[:0], SIGNS[:0], 1.0, "no rows"),
+    ],
+)
+def test_wrong_input_is_told(features, targets, cost, message) -> None:
+    with pytest.raises(InputError, match=message):
+        fit(features, targets, loss="hinge", cost=cost, intercept=False)

@@ -149,14 +149,14 @@ def test_the_reference_path_has_the_same_face(loss) -> None:
 
 def test_wrong_input_is_told() -> None:
     features, labels = papers(30, 2)
-    with pytest.raises(InputError, match="30 rows are of the class a"):
-        grid_search(features, np.full(30, "a"))
-    with pytest.raises(InputError, match="must hold only 0 and 1"):
-        grid_search(features, np.stack([labels, labels + 1], axis=1))
-    with pytest.raises(InputError, match="one row for each of the 30"):
-        grid_search(features, labels[:20])
-    with pytest.raises(InputError, match="NaN or infinity"):
-        grid_search(features, np.full(30, np.nan), ProbeSettings(loss="epsilon_insensitive"))
+    for targets, loss, message in (
+        (np.full(30, "a"), "squared_hinge", "30 rows are of the class a"),
+        (np.stack([labels, labels + 1], axis=1), "squared_hinge", "must hold only 0 and 1"),
+        (labels[:20], "squared_hinge", "one row for each of the 30"),
+        (np.full(30, np.nan), "epsilon_insensitive", "NaN or infinity"),
+    ):
+        with pytest.raises(InputError, match=message):
+            grid_search(features, targets, ProbeSettings(loss=loss))
     for wrong, message in (
         ({"loss": "log"}, "unknown loss"),
         ({"grid": ()}, "grid of C"),

@@ -64,15 +64,15 @@ def test_a_relative_change_and_its_spread_over_seeds():
 
 def test_the_change_of_the_error():
     """From 76.90 to 79.40 is 10.82% less of the error (Multi2SPE)."""
-    found = estimate_difference(
-        to_error(build_sample(0.7940, 0.7940)), to_error(build_sample(0.7690, 0.7690)), relative=True
-    )
+    ours, other = (to_error(build_sample(score, score)) for score in (0.7940, 0.7690))
+    found = estimate_difference(ours, other, relative=True)
     assert 100 * found.value == pytest.approx(-10.82, abs=0.005)
 
 
 def test_a_number_of_its_own():
     found = estimate_mean(build_sample(0.5, 0.7))
-    assert found.error == pytest.approx(0.1) and estimate_mean(build_sample(0.5)).error == 0
+    assert found.error == pytest.approx(0.1) and found.spread == pytest.approx(0.1 * 2**0.5)
+    assert estimate_mean(build_sample(0.5)).error == estimate_mean(build_sample(0.5)).spread == 0
     half = stats.t.ppf(0.975, 1) * 0.1
     assert found.value == pytest.approx(0.6) and found.high == pytest.approx(0.6 + half, rel=0.05)
     assert found.seeds == (2,) and math.isnan(add_errors(0.5, (math.nan, math.nan), [(0.1, 1)])[0])

@@ -4,12 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from evidence.claims import claims
 from evidence.measurements import add_findings, compare_speed
 from evidence.records import decide_claim
-from sciprism.cli.main import app
 from sciprism.evaluation.suites import suites
 from sciprism.files import write_json
 from sciprism.reproduce.papers import GroupedSuite, build_columns, reproductions
@@ -35,9 +33,10 @@ def test_columns_on_either_data():
     assert [number.metrics for number in nasa.scores] == [("recall@10",)] and len(beir.scores) == 12
     assert {number.metrics for number in beir.scores} == {("ndcg@10",)}
     names = [column.name for column in build_columns(INDUS.table("11"), OPEN)]
-    assert names[:6] == [
-        f"{n} ndcg@10" for n in ("scifact", "cranfield", "cacm", "npl", "title-to-abstract-ranked")
-    ] + ["Average, open searches (for BEIR)"]
+    assert (names[0], names[4:6]) == (
+        "scifact ndcg@10",
+        ["title-to-abstract-ranked ndcg@10", "Average, open searches (for BEIR)"],
+    )
 
 
 def test_recipes_that_rows_name_are_there():
@@ -91,16 +90,3 @@ def test_claims_are_drawn_from_its_results(open_data, runs, empty_cache):
     assert len(found.lacking) == 3  # the other teacher has no results, and speed was not measured
     add_findings(results, "I3", [compare_speed([1, 1], [4, 4], 3)], "timed")
     assert decide_claim(claims["I3"], INDUS, SMALL, results).verdict == "held"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("indus", "2"), ("| IndusBPE", "12,309,023", "6,920,659", "sciprism tokenizer compare")),
-        (("indus", "3"), ("phosph|ory|lated", "--sentence")),
-        (("scirepeval", "5"), ("| Adapter Fusion", "1.69", "benchmarks/formats.py")),
-    ],
-)
-def test_tables_that_are_not_made_from_scores_show_the_published_numbers(words, said):
-    result = CliRunner().invoke(app, ["reproduce", *words])
-    assert result.exit_code == 0 and all(text in result.output for text in said), result.output

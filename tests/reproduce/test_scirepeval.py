@@ -1,18 +1,13 @@
-"""SciRepEval: random partitions of the sources, and the groups of tasks that its questions need."""
+"""SciRepEval: random partitions of the sources."""
 
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
-from sciprism.errors import InputError
 from sciprism.formats import FORMATS
-from sciprism.reproduce.papers import reproductions
 from sciprism.training.recipe_file import read_recipe
 from scirepeval import PARTITIONS, partition
 
 ROOT = Path(__file__).parents[2]
-PAPER = reproductions["scirepeval"]
 
 
 def read_sources(changes=()):
@@ -33,8 +28,3 @@ def test_a_partition_deals_every_format_out_to_any_source():
         assert {s.query for s in sources.values() if s.format != "search"} == {"paper"}
     of_search = {name for sources in dealt for name, source in sources.items() if source.format == "search"}
     assert len(of_search) > 1 and "arxiv-titles" not in of_search
-
-
-def test_a_table_that_is_not_filled_says_what_it_needs():
-    with pytest.raises(InputError, match=r"table 8 of .* is not made from scores: .*needs the field of each paper"):
-        PAPER.table("8")

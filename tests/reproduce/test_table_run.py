@@ -69,9 +69,7 @@ def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
     quick = paper.suites["open"].select_view("quick")
     planned = plan_table(paper, paper.table("M1"), quick, models, open_data)
     filled = score_table(planned, tmp_path)
-    assert [c.name for c in filled.columns][-1] == "Average, open tasks (for Multi-SciDocs)" and len(
-        filled.columns
-    ) == 4
+    assert len(filled.columns) == 4 and filled.columns[-1].name == "Average, open tasks (for Multi-SciDocs)"
     backbone, one, three = [row.cells for row in filled.rows]
     for base, mine in zip(one, three, strict=True):
         if base.found.value < 1:  # else there is no error to be less
@@ -91,7 +89,7 @@ def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_m
     table = PaperTable(name="4", title="Each other's vectors", rows=rows, groups=("coarse", "search"))
     models = {"vanilla": (str(tmp_path / "codes"),)}
     filled = score_table(plan_table(SCIMULT, table, QUICK, models, open_data), tmp_path / "out")
-    own, search, proximity = ([cell.found.value for cell in cells] for cells in [row.cells for row in filled.rows])
+    own, search, proximity = ([cell.found.value for cell in row.cells] for row in filled.rows)
     assert search[0] != proximity[0], "coarse: the codes of search and of proximity"
     assert search[-1] == own[-1], "a search itself has its documents as they are"
 
@@ -113,7 +111,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
     found = [[cell.published for cell in row.cells] for row in filled.rows]
     assert found == [[None] * 2, [40.0, None], [None, 51.0]]
     gaps = [["", ""], ["", "not printed"], ["unreadable", ""]]
-    assert [[cell.gap for cell in cells] for cells in [row.cells for row in filled.rows]] == gaps
+    assert [[cell.gap for cell in row.cells] for row in filled.rows] == gaps
     assert filled.rows[1].cells[0].found is None and [row.models for row in filled.rows] == [("plain",), (), ()]
     page = format_table(filled, "Table 1")
     head, _, *rows = (line for line in page.splitlines() if line.startswith("|"))
@@ -137,9 +135,8 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
 def test_missing_models_are_said_before_anything_runs(tmp_path, runs):
     with pytest.raises(InputError) as caught:
         run_table("9", tmp_path / "data", tmp_path / "out", {"vanilla": ("no/where/at/all",)}, ["ffn-expert"])
-    lines = str(caught.value).splitlines()
-    assert lines[0].startswith("table 9 of SciMult") and "on open/quick" in lines[0]
-    said = "\n".join(lines)
+    said = str(caught.value)
+    assert said.startswith("table 9 of SciMult") and "on open/quick" in said.splitlines()[0]
     assert "model vanilla (Vanilla): no/where/at/all: " in said
     assert "model ffn-expert (FFNExpert): it is not released; train it" in said
     assert "nothing was run" in said and not (tmp_path / "out").exists()
@@ -166,9 +163,8 @@ def test_models_are_named_by_word():
 def test_one_model_is_no_two_seeds(runs):
     row = SCIMULT.table("9").rows[0]
     models = {"vanilla": (str(runs["plain"]), f"{runs['plain']}/")}
-    systems = TablePlan(*SHOWN, models)
     with pytest.raises(InputError, match="are identical"):
-        systems.load(row, "cranfield")
+        TablePlan(*SHOWN, models).load(row, "cranfield")
 
 
 def test_the_folder_of_a_run_is_its_last_stage(tmp_path, runs):
@@ -221,8 +217,8 @@ def test_other_instructions_on_the_open_suite(open_data, tiny_model, tmp_path):
     assert [column.name for column in filled.columns] == ["vis-citation map", "vis-co-citation map"]
     names = [row.name for row in filled.table.rows]
     assert names == [f"{key} instruction" for key in ("co-view", "co-read", "cite", "co-cite")]
-    assert len({cells[0].found.value for cells in [row.cells for row in filled.rows]}) > 1  # the words are heard
-    assert [cells[0].above is None for cells in [row.cells for row in filled.rows]] == [False, False, True, False]
+    assert len({row.cells[0].found.value for row in filled.rows}) > 1  # the words are heard
+    assert [row.cells[0].above is None for row in filled.rows] == [False, False, True, False]
     known = read_models(tmp_path / "out")
     assert known["instruction+co-view"] == ("instructed-co-view-instruction",)
     plain = DenseSystem(encoder, tmp_path / "cache")
