@@ -99,6 +99,8 @@ def test_the_test_papers_of_each_input():
     assert [each.title for each in list_test_papers(pairs)] == ["b c"]
     asked = SpanInput(ids=ids[:3], questions=["q"] * 3, contexts=["a", "b", "b"], answers=[()] * 3, **rows)
     assert [each.title for each in list_test_papers(asked)] == ["b"]  # a context of two questions counts once
+    with pytest.raises(InputError, match="the test papers of int"):
+        list_test_papers(3)
 
 
 @pytest.fixture
