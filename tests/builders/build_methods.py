@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from sciprism import Encoder
@@ -27,6 +28,12 @@ def perturb_weights(encoder, seed=0, size=0.1):
             weight.add_(size * torch.randn(weight.shape, generator=generator))
     encoder.prepare()
     return encoder
+
+
+def max_difference(ours, theirs):
+    """Return the largest difference between rows of vectors."""
+    assert ours.shape == theirs.shape
+    return np.abs(ours - theirs).max()
 
 
 def pack_texts(encoder, texts, formats):

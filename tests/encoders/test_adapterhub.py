@@ -15,13 +15,7 @@ from sciprism.errors import InputError
 TEXTS = KNOWN["texts"]
 CODES = {"classification": "[CLF]", "proximity": "[PRX]", "search": "[QRY]", "regression": "[RGN]"}
 SETTING, WEIGHTS = "adapter_config.json", "pytorch_adapter.bin"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """A cache of its own for each test."""
-    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture
@@ -62,10 +56,8 @@ def max_difference(encoder, kind, format, role="query"):
 
 
 def test_each_adapter_and_each_fusion_gives_the_librarys_vectors(copy):
-    for folder, kind, method in (
-        (copy("base", "adapters"), "adapters", "adapters"),
-        (FIXTURES, "fusions", "adapter-fusion"),
-    ):
+    folders = {"adapters": (copy("base", "adapters"), "adapters"), "fusions": (FIXTURES, "adapter-fusion")}
+    for kind, (folder, method) in folders.items():
         encoder = Encoder.load(folder, device="cpu")
         assert encoder.settings.method == method and encoder.settings.options["reduction"] == 4
         assert all(max_difference(encoder, kind, format) < 1e-5 for format in CODES)
@@ -98,34 +90,29 @@ def test_names_of_specter2s_archive(copy):
 
 
 UP = "bert.encoder.layer.1.output.adapters.[PRX].adapter_up.bias"
-SETTINGS = {
-    "mh_adapter": True,
-    "non_linearity": "gelu",
-    "is_parallel": True,
-    "scaling": "learned",
-    "inv_adapter": "nice",
-    "ln_before": True,
-    "residual_before_ln": "post_add",
-    "leave_out": [0],
-    "reduction_factor": {"0": 4, "default": 2},
-    "use_gating": True,
-}
+FUSIONS = [f"{code}_fusion" for code in CODES.values()]
 
 
-@pytest.mark.parametrize("key", SETTINGS)
-def test_another_computation_is_refused(key, copy):
-    folder = copy("base", "adapters")
-    change(folder / "adapters" / "[PRX]", **{key: SETTINGS[key]})
-    with pytest.raises(InputError, match=rf"\[PRX\]/adapter_config.json: {key} is"):
+@pytest.mark.parametrize(
+    ("place", "file", "key", "value", "reason"),
+    [
+        ("adapters/[PRX]", SETTING, "non_linearity", "gelu", "'gelu'; only 'relu' is supported"),
+        ("adapters/[PRX]", SETTING, "reduction_factor", {"0": 4, "default": 2}, ".*, not one whole number for all"),
+        ("[QRY]_fusion", "adapter_fusion_config.json", "temperature", True, "True; only False is supported"),
+    ],
+)
+def test_another_computation_is_refused(place, file, key, value, reason, copy):
+    folder = copy("base", "adapters", *FUSIONS)
+    change(folder / place, file, **{key: value})
+    with pytest.raises(InputError, match=rf"{re.escape(place)}/{file}: {key} is {reason}"):
         Encoder.load(folder)
 
 
-def drop(wanted):
-    return lambda name, tensor: {} if name == wanted else {name: tensor}
-
-
 REFUSED = {
-    "a weight is missing": (drop(UP), "1 adapter weights are missing, the first is blocks.1.adapter"),
+    "a weight is missing": (
+        lambda n, w: {} if n == UP else {n: w},
+        "1 adapter weights are missing, the first is blocks.1.adapter",
+    ),
     "an adapter behind the attention": (
         lambda n, w: {n: w, n.replace("output.", "attention.output."): w},
         "attention.output.adapters.* is unknown here",
@@ -156,11 +143,8 @@ def test_adapters_of_two_libraries_are_refused(copy):
 def test_queries_without_the_papers_that_they_find_are_refused(copy):
     folder = copy("base", "adapters")
     shutil.rmtree(folder / "adapters" / "[PRX]")
-    message = re.escape(
-        "but not that of proximity, for papers; put both into one folder: adapters/[QRY], adapters/[PRX]"
-    )
     for place in (folder, folder / "adapters" / "[QRY]"):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=r"but not that of proximity, for papers; put both .*: adapters/\[QRY\], "):
             Encoder.load(place)
 
 
@@ -185,18 +169,10 @@ def test_no_base(named, copy):
 
 
 def test_fusions_without_their_adapters_are_refused(copy):
-    folder = copy("base", "adapters", *(f"{code}_fusion" for code in CODES.values()))
+    folder = copy("base", "adapters", *FUSIONS)
     shutil.rmtree(folder / "adapters" / "[CLF]")
     with pytest.raises(InputError, match=r"lacks adapters that they fuse; add: adapters/\[CLF"):
         Encoder.load(folder)
     shutil.rmtree(folder / "[CLF]_fusion")
     with pytest.raises(InputError, match=r"fuses \[PRX\],\[CLF\],\[QRY\],\[RGN\]; .* has adapters and fusions of"):
-        Encoder.load(folder)
-
-
-@pytest.mark.parametrize("key", ["query_before_ln", "residual_before", "temperature"])
-def test_another_fusion_is_refused(key, copy):
-    folder = copy("base", "adapters", *(f"{code}_fusion" for code in CODES.values()))
-    change(folder / "[QRY]_fusion", "adapter_fusion_config.json", **{key: True})
-    with pytest.raises(InputError, match=f"{key} is True; only False is supported"):
         Encoder.load(folder)
