@@ -20,14 +20,8 @@ from sciprism.text.tokenizer import read_tokenizer
 
 NUMBERS = {"classification": 0, "proximity": 1, "search": 2, "regression": 3}  # [CLF], [PRX], [QRY], [RGN]
 LAYERS, HIDDEN, SMALL, HEADS = 2, 32, 12, 6
+pytestmark = pytest.mark.usefixtures("cache")
 TEXTS = ["dark matter [SEP] the field of a star", "", "gene " * 700, "light and ice"]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """A cache of its own for each test."""
-    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def pal_weights():
@@ -71,13 +65,6 @@ def published(tmp_path_factory, wordpiece_folder):
 @pytest.fixture
 def copy(published, tmp_path):
     return shutil.copytree(published[2], tmp_path / "copy")
-
-
-def rewrite(folder, change):
-    path = folder / "pytorch_model.bin"
-    weights = torch.load(path)
-    change(weights)
-    torch.save(weights, path)
 
 
 def dense(model, weights, ids, number):
@@ -180,8 +167,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case, copy, cache):
-    change, message = REFUSED[case]
-    rewrite(copy, change)
+    (change, message), path = REFUSED[case], copy / "pytorch_model.bin"
+    weights = torch.load(path)
+    change(weights)
+    torch.save(weights, path)
     with pytest.raises(InputError, match=message):
         Encoder.load(copy)
     assert not list((cache / "converted").iterdir()), "nothing half-made stays"
@@ -220,22 +209,6 @@ def published_codes(tmp_path_factory, wordpiece_folder):
     return model, folder
 
 
-@pytest.fixture(params=["tokenizer.json", "vocab.txt"])
-def folder(request, published_codes, wordpiece_folder, tmp_path):
-    """The folder with a tokenizer as it is saved today, and as slow tokenizers were."""
-    if request.param == "tokenizer.json":
-        return published_codes[1]
-    folder = tmp_path / "old"
-    folder.mkdir()
-    for name in ("config.json", "model.safetensors"):
-        shutil.copy(published_codes[1] / name, folder)
-    shutil.copy(wordpiece_folder / "vocab.txt", folder)
-    words = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
-    (folder / "added_tokens.json").write_text(json.dumps({c: words + n for n, c in enumerate(ADDED)}))
-    (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ADDED}))
-    return folder
-
-
 def expected_at_code(published_codes, code):
     """The reference library on its own tokenizer's ids of `CODE text`, at position 1."""
     model, folder = published_codes
@@ -248,8 +221,8 @@ def expected_at_code(published_codes, code):
 
 
 @pytest.mark.parametrize("format", CODES)
-def test_vectors_are_the_states_at_the_code(format, folder, published_codes):
-    encoder = Encoder.load(folder, device="cpu")
+def test_vectors_are_the_states_at_the_code(format, published_codes):
+    encoder = Encoder.load(published_codes[1], device="cpu")
     assert encoder.settings.method == "control-codes" and encoder.settings.pooling == "code"
     assert encoder.distance == "euclidean" and encoder.settings.template.separator == " [SEP] "
     ours = encoder.encode(PAPERS, format=format, role="query")
