@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from huggingface_hub import save_torch_state_dict
 from safetensors.torch import load_file, save_file
 
 from sciprism.encoders.checkpoints.backbone import read_backbone
@@ -36,30 +37,9 @@ def pickled(folder, tensors):
     torch.save(tensors, folder / "pytorch_model.bin")
 
 
-def old_pickled(folder, tensors):
-    torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
-
-
-def sharded(folder, tensors, write, stem, ending):
-    names = sorted(tensors)
-    placed = {}
-    for number, part in enumerate((names[::2], names[1::2]), start=1):
-        file = f"{stem}-{number:05d}-of-00002.{ending}"
-        write({name: tensors[name].clone() for name in part}, folder / file)
-        placed.update(dict.fromkeys(part, file))
-    index = {"metadata": {"total_size": 1}, "weight_map": placed}
-    (folder / f"{stem}.{ending}.index.json").write_text(json.dumps(index))
-
-
-def safe_shards(folder, tensors):
-    sharded(folder, tensors, save_file, "model", "safetensors")
-
-
-def pickled_shards(folder, tensors):
-    sharded(folder, tensors, torch.save, "pytorch_model", "bin")
-
-
-LAYOUTS = (safe, pickled, old_pickled, safe_shards, pickled_shards)
+def shards(folder, tensors, safe=True):
+    """Write two files and their index, as the hub's library does."""
+    save_torch_state_dict(tensors, folder, max_shard_size="110KB", safe_serialization=safe)
 
 
 def assert_same(model, expected):
@@ -68,9 +48,10 @@ def assert_same(model, expected):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
-def test_layouts(layout, bare, weights, tiny_encoder):
-    layout(bare, weights)
+@pytest.mark.parametrize("safe", [True, False], ids=["safetensors", "pickled"])
+def test_shards(safe, bare, weights, tiny_encoder):
+    shards(bare, weights, safe)
+    assert len(list(bare.glob("*-of-00002.*"))) == 2
     model, ignored = read_backbone(bare)
     assert_same(model, tiny_encoder.model)
     assert ignored == ()
@@ -79,52 +60,36 @@ def test_layouts(layout, bare, weights, tiny_encoder):
 
 @pytest.mark.parametrize("layout", [safe, pickled], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("prefix", ["", "bert.", "roberta.", "model.encoder_only."])
-def test_prefixes_and_extra_weights(prefix, layout, bare, weights, tiny_encoder):
-    named = {prefix + name: tensor for name, tensor in weights.items()}
+@pytest.mark.parametrize("norm", [("weight", "bias"), ("gamma", "beta")], ids=["today", "first releases"])
+def test_prefixes_old_names_and_extra_weights(prefix, norm, layout, bare, weights, tiny_encoder):
+    scale, shift = (f"LayerNorm.{name}" for name in norm)
+    names = {name: name.replace("LayerNorm.weight", scale).replace("LayerNorm.bias", shift) for name in weights}
     extra = {(prefix if "cls." not in name else "") + name: torch.ones(3) for name in EXTRA}
-    layout(bare, named | extra)
+    layout(bare, {prefix + names[name]: tensor for name, tensor in weights.items()} | extra)
     model, ignored = read_backbone(bare)
     assert_same(model, tiny_encoder.model)
     assert ignored == tuple(sorted(extra))
 
 
-def test_gamma_and_beta_of_the_first_releases(bare, weights, tiny_encoder):
-    old = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
-        for name, tensor in weights.items()
-    }
-    assert sum("gamma" in name for name in old) == 5
-    pickled(bare, old)
-    assert_same(read_backbone(bare)[0], tiny_encoder.model)
-
-
 def broken(change):
     """A file of weights with one thing changed."""
-    return lambda folder, weights: safe(folder, change(dict(weights)))
+    return lambda folder, weights: safe(folder, change(weights))
 
 
 def without(name):
-    def change(weights):
-        del weights[name]
-        return weights
-
-    return broken(change)
+    return broken(lambda weights: {each: tensor for each, tensor in weights.items() if each != name})
 
 
-def with_(**tensors):
-    return broken(lambda weights: weights | {k.replace("__", "."): v for k, v in tensors.items()})
+def with_(name, tensor):
+    return broken(lambda weights: weights | {name: tensor})
 
 
-def truncated(folder, weights):
-    safe(folder, weights)
-    whole = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(whole[:-100])
+def truncated(layout, name):
+    def write(folder, weights):
+        layout(folder, weights)
+        (folder / name).write_bytes((folder / name).read_bytes()[:-100])
 
-
-def truncated_pickle(folder, weights):
-    pickled(folder, weights)
-    whole = (folder / "pytorch_model.bin").read_bytes()
-    (folder / "pytorch_model.bin").write_bytes(whole[: len(whole) // 2])
+    return write
 
 
 def file(name, content):
@@ -137,7 +102,7 @@ def index_outside(folder, weights):
 
 
 def lost_shard(folder, weights):
-    safe_shards(folder, weights)
+    shards(folder, weights)
     (folder / "model-00002-of-00002.safetensors").unlink()
 
 
@@ -147,12 +112,12 @@ BIN = "pytorch_model.bin"
 REFUSED = {
     "missing": (without(QUERY), f"1 weights are missing, the first is {QUERY}"),
     "a layer too many": (
-        with_(encoder__layer__2__output__dense__bias=torch.ones(32)),
+        with_("encoder.layer.2.output.dense.bias", torch.ones(32)),
         "1 weights of the encoder are unknown here, the first is encoder.layer.2.output.dense.bias",
     ),
-    "unknown embedding": (with_(embeddings__speaker__weight=torch.ones(2, 32)), "embeddings.speaker.weight"),
+    "unknown embedding": (with_("embeddings.speaker.weight", torch.ones(2, 32)), "embeddings.speaker.weight"),
     "wrong shape": (
-        with_(**{QUERY.replace(".", "__"): torch.ones(32, 16)}),
+        with_(QUERY, torch.ones(32, 16)),
         f"{QUERY} has the shape (32, 16), config.json says (32, 32)",
     ),
     "no embedding table": (without(WORD), f"expected one {WORD} in the weights, found 0"),
@@ -162,8 +127,8 @@ REFUSED = {
     ),
     "integers": (broken(lambda w: {k: v.to(torch.int8) for k, v in w.items()}), "torch.int8"),
     "none": (lambda *_: None, "no weights; looked for model.safetensors and pytorch_model.bin"),
-    "truncated": (truncated, "model.safetensors: damaged or not safetensors"),
-    "truncated pickle": (truncated_pickle, "pytorch_model.bin: damaged"),
+    "truncated": (truncated(safe, "model.safetensors"), "model.safetensors: damaged or not safetensors"),
+    "truncated pickle": (truncated(pickled, BIN), "pytorch_model.bin: damaged"),
     "empty pickle": (file(BIN, b""), "pytorch_model.bin: the file is empty"),
     "git-lfs pointer": (file(BIN, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "a Git-LFS pointer"),
     "a list": (lambda folder, w: pickled(folder, [w[WORD]]), "holds a list, not named tensors"),
