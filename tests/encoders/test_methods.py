@@ -16,7 +16,6 @@ from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
-from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -125,42 +124,34 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
 
 # ---- Experts: their layers, modules, initial weights and number of parameters ----
 
-BERT_BASE = TransformerConfig(vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512)
-LINEAR = 768 * 768 + 768
-# SciMult sheet, section 3.2: what an expert owns in one block
-OWNED = {"attention-experts": 4 * LINEAR, "feedforward-experts": (768 * 3_072 + 3_072) + (3_072 * 768 + 768) + 2 * 768}
 
-
-@pytest.fixture(params=sorted(OWNED))
-def method(request):
-    return request.param
-
-
-def filled(method, config=BERT_BASE, **options):
-    with torch.device("meta"):
-        model = Transformer(config)
-    build_method(method, options).fill(model)
-    return model
-
-
-def test_regression_takes_the_expert_of_classification(method):
-    expert_method = build_method(method, {})
-    assert (
-        expert_method.route("regression", "paper") == expert_method.route("classification", "label") == "classification"
-    )
-    experts = filled(method).blocks[1].get_submodule("attention" if "att" in method else "feed_forward")
+@pytest.mark.parametrize("slot", ["attention", "feed_forward"])
+def test_regression_takes_the_expert_of_classification(slot, tiny_model):
+    encoder = build_encoder(tiny_model, f"{slot.replace('_', '')}-experts")
+    assert encoder.route("regression", "paper") == encoder.route("classification", "label") == "classification"
+    experts = encoder.model.blocks[1].get_submodule(slot)
     assert set(experts.experts) == {"classification", "proximity", "search"}
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("method", "options", "message"),
     [
-        ({"every": 0}, "every: Input should be greater than or equal to 1, got 0"),
-        ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
-        ({"formats": ["ranking"]}, r"formats\.0: Input should be 'classification', .*got 'ranking'"),
+        ("attention-experts", {"every": 0}, "every: Input should be greater than or equal to 1, got 0"),
+        ("attention-experts", {"every": 3}, "experts in every 3 blocks: the model has only 2"),
+        ("feedforward-experts", {"every": 3}, "experts in every 3 blocks: the model has only 2"),
+        ("adapters", {"formats": ["ranking"]}, r"formats\.0: Input should be 'classification', .*got 'ranking'"),
+        ("facets", {"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
+        ("facets", {"after": [3]}, "maps after block 3: the model has only 2"),
+        ("facets", {"start": "zero"}, "start: Input should be 'published' or 'kept', got 'zero'"),
+        ("prism", {"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
+        ("prism", {"depth": 9}, "depth is 9; the model has 2 layers"),
+        ("prism", {"weights": "some"}, "weights: Input should be 'whole', 'bottleneck', 'map' or 'none'"),
+        ("prism", {"text": "melted"}, "text: Input should be 'frozen' or 'trained'"),
+        ("prism", {"plus": "False"}, "plus: Input should be a valid boolean, got 'False'"),
+        ("prism", {"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
     ],
 )
-def test_wrong_options(options, message, method, tiny_model):
+def test_wrong_options(method, options, message, tiny_model):
     with pytest.raises(InputError, match=message):
         build_encoder(tiny_model, method, options=options)
 
@@ -174,30 +165,25 @@ def facets(folder, **options):
     return build_encoder(folder, "facets", options=options, pooling="facets")
 
 
-def build_maps(weight, **settings):
-    maps = FacetMaps(2, 2, **({"reparameterise": False, "around": 0.0, "tanh": False} | settings))
+@pytest.mark.parametrize(
+    ("reparameterise", "around", "expected"),
+    [
+        (False, 0.0, [[3.0, 4.0], [16.0, 2.0], [5.0, 6.0]]),
+        (True, 0.0, [[1 - 4 + 1.0, 2.0], [-3 + 8.0, -4 + 2.0], [5.0, 6.0]]),
+        (True, 1.0, [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]),
+    ],
+)
+def test_maps_by_hand(reparameterise, around, expected):
+    """The first state is doubled, the second turned; the third is no facet and stays.
+
+    The maps' mean is [[1, 2], [0, 1]]; without it [[1, -2], [0, 1]] and [[-1, 2], [0, -1]] are left.
+    """
+    maps = FacetMaps(2, 2, reparameterise=reparameterise, around=around, tanh=False)
     with torch.no_grad():
-        maps.weight.copy_(torch.tensor(weight))
+        maps.weight.copy_(torch.tensor([[[2.0, 0.0], [0.0, 2.0]], [[0.0, 4.0], [0.0, 0.0]]]))
         maps.bias.copy_(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
-    return maps
-
-
-WEIGHT = [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 4.0], [0.0, 0.0]]]
-STATES = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-
-
-def test_maps_by_hand():
-    """The first state is doubled, the second turned; the third is no facet and stays."""
-    found = build_maps(WEIGHT)(STATES, pack([[1, 2, 3]]))
-    assert found.tolist() == [[3.0, 4.0], [16.0, 2.0], [5.0, 6.0]]
-
-
-def test_the_mean_of_the_maps_is_taken_away():
-    """The mean is [[1, 2], [0, 1]]; what is left is [[1, -2], [0, 1]] and [[-1, 2], [0, -1]]."""
-    found = build_maps(WEIGHT, reparameterise=True)(STATES, pack([[1, 2, 3]]))
-    assert found.tolist() == [[1 - 4 + 1.0, 2.0], [-3 + 8.0, -4 + 2.0], [5.0, 6.0]]
-    found = build_maps(WEIGHT, reparameterise=True, around=1.0)(STATES, pack([[1, 2, 3]]))
-    assert found.tolist() == [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]
+    found = maps(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), pack([[1, 2, 3]]))
+    assert found.tolist() == expected
 
 
 def test_the_vector_is_the_sum_of_the_facets(tiny_model):
@@ -232,16 +218,3 @@ def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
     encoder.truncate_to(9)
     (ids,) = encoder.tokenize(["the gene and the brain " * 9])
     assert len(ids) == 9 and ids[1:4] == [encoder.model.config.padding_id] * 3 and ids[0] != ids[1]
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
-        ({"after": [3]}, "maps after block 3: the model has only 2"),
-        ({"start": "zero"}, "start: Input should be 'published' or 'kept', got 'zero'"),
-    ],
-)
-def test_wrong_options_of_facets(options, message, tiny_model):
-    with pytest.raises(InputError, match=message):
-        facets(tiny_model, **options)

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
-from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 
 WEIGHTS = ("whole", "bottleneck", "map", "none")
@@ -97,8 +96,6 @@ def test_all_formats_come_of_one_pass(tiny_model):
     encoder.model.blocks[0].register_forward_hook(lambda *_: passes.append(1))
     found = encoder.encode_all(TEXTS)
     assert len(passes) == 1
-    for format in FORMATS:
-        assert np.abs(found[format] - encoder.encode(TEXTS, format=format)).max() < 1e-6
     some = encoder.encode_all(TEXTS, formats=["search", "regression"])
     assert list(some) == ["search", "regression"]
     assert np.abs(some["search"] - found["search"]).max() < 1e-6
@@ -130,19 +127,3 @@ def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
     assert np.allclose(scaled.encode(TEXTS, format="search", role="query"), expected, atol=1e-5)
     scaled.save(tmp_path / "model")
     assert np.allclose(Encoder.load(tmp_path / "model").encode(TEXTS), after["proximity"], atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
-        ({"depth": 9}, "depth is 9; the model has 2 layers"),
-        ({"weights": "some"}, "weights: Input should be 'whole', 'bottleneck', 'map' or 'none'"),
-        ({"text": "melted"}, "text: Input should be 'frozen' or 'trained'"),
-        ({"plus": "False"}, "plus: Input should be a valid boolean, got 'False'"),
-        ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
-    ],
-)
-def test_options_that_cannot_be(tiny_model, options, message):
-    with pytest.raises(InputError, match=message):
-        prism(tiny_model, **options)
