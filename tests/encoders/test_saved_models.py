@@ -68,15 +68,9 @@ def test_without_our_file_the_folder_says_the_same(make, tmp_path):
 def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_path):
     first = make()
     prints = {first.fingerprint}
-    others = [
-        make(seed=1),
-        make(pooling="cls"),
-        make(max_length=32),
-        make(normalize=True),
-        make(template=Template(separator="|")),
-        make(template=Template(prompts={"query": "q: "})),
-        make(template=Template(lowercase=True)),
-    ]
+    templates = ({"separator": "|"}, {"prompts": {"query": "q: "}}, {"lowercase": True})
+    others = [make(**other) for other in ({"seed": 1}, {"pooling": "cls"}, {"max_length": 32}, {"normalize": True})]
+    others += [make(template=Template(**template)) for template in templates]
     one_weight = make()
     with torch.no_grad():
         one_weight.model.blocks[1].feed_forward.contract.bias[3] += 1e-6
@@ -88,61 +82,41 @@ def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_pat
 
 def swapped(folder):
     """Weights of the same shapes, of which one is another."""
-    weights = load_file(folder / "model.safetensors")
-    name = "encoder.layer.0.attention.self.query.weight"
-    save_file(weights | {name: -weights[name].clone()}, folder / "model.safetensors")
+    path, name = folder / "model.safetensors", "encoder.layer.0.attention.self.query.weight"
+    weights = load_file(path)
+    save_file(weights | {name: -weights[name].clone()}, path)
 
 
-def shuffled_vocabulary(folder):
-    row = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    words = row["model"]["vocab"]
-    words["light"], words["gene"] = words["gene"], words["light"]
-    (folder / "tokenizer.json").write_text(json.dumps(row), encoding="utf-8")
-
-
-def other_pooling(folder):
-    row = json.loads((folder / "sciprism.json").read_text())
-    row["settings"]["pooling"] = "cls"
-    (folder / "sciprism.json").write_text(json.dumps(row))
-
-
-def tampered(change):
-    """A change to `selfcheck.json`."""
+def edited(name, change):
+    """A change of what is read from a JSON file."""
 
     def apply(folder):
-        row = json.loads((folder / "selfcheck.json").read_text())
-        (folder / "selfcheck.json").write_text(json.dumps(change(row)))
+        row = json.loads((folder / name).read_text(encoding="utf-8"))
+        change(row)
+        (folder / name).write_text(json.dumps(row), encoding="utf-8")
 
     return apply
 
 
-def search_is(vector):
-    return tampered(lambda row: row | {"vectors": row["vectors"] | {"search": vector}})
+def checked(change):
+    return edited("selfcheck.json", change)
 
 
-def other_text(change):
-    return tampered(lambda row: row | {"more": [row["more"][0], change(row["more"][1])]})
-
-
-def other_length(folder):
-    row = json.loads((folder / "sciprism.json").read_text())
-    row["settings"]["max_length"] = 63
-    (folder / "sciprism.json").write_text(json.dumps(row))
+def swap_words(row):
+    words = row["model"]["vocab"]
+    words["light"], words["gene"] = words["gene"], words["light"]
 
 
 DAMAGED = {
     "weights": (swapped, "differs from selfcheck.json"),
-    "vocabulary": (shuffled_vocabulary, "differs from selfcheck.json"),
-    "pooling": (other_pooling, "differs from selfcheck.json"),
-    "numbers": (search_is([0.5] * 32), "the search vector differs from selfcheck.json"),
-    "not a number": (search_is([float("nan")] * 32), "differs from selfcheck.json"),
-    "a format missing": (
-        tampered(lambda row: row | {"vectors": {"search": row["vectors"]["search"]}}),
-        "selfcheck.json",
-    ),
-    "another text": (other_text(lambda row: row | {"text": "another"}), "differs from selfcheck.json"),
-    "tokens": (tampered(lambda row: row | {"long_text_ids": row["long_text_ids"][:-1]}), "the tokens of a long text"),
-    "length": (other_length, "from selfcheck.json"),
+    "vocabulary": (edited("tokenizer.json", swap_words), "differs from selfcheck.json"),
+    "pooling": (edited("sciprism.json", lambda row: row["settings"].update(pooling="cls")), "from selfcheck.json"),
+    "length": (edited("sciprism.json", lambda row: row["settings"].update(max_length=63)), "from selfcheck.json"),
+    "numbers": (checked(lambda row: row["vectors"].update(search=[0.5] * 32)), "the search vector differs from self"),
+    "not a number": (checked(lambda row: row["vectors"].update(search=[float("nan")] * 32)), "differs from selfcheck"),
+    "a format missing": (checked(lambda row: row["vectors"].pop("proximity")), "selfcheck.json"),
+    "another text": (checked(lambda row: row["more"][1].update(text="another")), "differs from selfcheck.json"),
+    "tokens": (checked(lambda row: row["long_text_ids"].pop()), "the tokens of a long text"),
 }
 
 
@@ -150,9 +124,7 @@ DAMAGED = {
 def test_damage_is_noticed(damage, message, saved):
     Encoder.load(saved, device="cpu")
     damage(saved)
-    with pytest.raises(
-        DamagedFileError, match=r"its checksum differs; .* if you changed it yourself, delete checksums"
-    ):
+    with pytest.raises(DamagedFileError, match=r"its checksum differs; .* if you changed it yourself, delete check"):
         Encoder.load(saved, device="cpu")
     (saved / "checksums.json").unlink()
     with pytest.raises(InputError) as caught:
@@ -183,16 +155,12 @@ def test_a_wrong_sciprism_json(content, message, saved):
 SHORT_TEXTS = ["dark matter", "the gene and the brain", "a black hole in our galaxy"]
 
 
-def files(folder):
-    return {path.name for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("name", sorted(methods))
 def test_a_compact_model_of_every_method(name, tiny_model, tmp_path):
     encoder = perturb_weights(build_encoder(tiny_model, name))
     encoder.save(tmp_path / "small", compact=True, made="here")
-    assert COMPACT in files(tmp_path / "small")
-    assert not {"model.safetensors", "modules.json"} & files(tmp_path / "small")
+    files = {path.name for path in (tmp_path / "small").iterdir()}
+    assert COMPACT in files and not {"model.safetensors", "modules.json"} & files
     again = Encoder.load(tmp_path / "small", device="cpu")
     assert again.provenance["made"] == "here" and again.settings == encoder.settings
     for format in encoder.formats:
