@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from conftest import WORDS
 
 from sciprism import Encoder
 from sciprism.encoders import encoder as encoder_module
@@ -20,14 +22,6 @@ from sciprism.encoders.packing import pack
 from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError, ShownWarning
 
-WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
-
-
-def some_texts(count=60, seed=0):
-    """Texts of 0 to 200 words, in no order of length."""
-    draw = random.Random(seed)
-    return [" ".join(draw.choices(WORDS, k=draw.choice((0, 1, 3, 10, 60, 200)))) for _ in range(count)]
-
 
 @pytest.fixture(params=["cls", "mean", "last"])
 def encoder(request, tiny_model):
@@ -35,17 +29,13 @@ def encoder(request, tiny_model):
 
 
 def test_the_same_bits_on_any_number_of_cores(encoder):
-    texts, before = some_texts(), torch.get_num_threads()
-    try:
-        by_threads = []
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            by_threads.append(encoder.encode(texts))
-            assert torch.get_num_threads() == threads, "the number of threads is put back"
-    finally:
-        torch.set_num_threads(before)
-    assert all(np.array_equal(vectors, by_threads[0]) for vectors in by_threads)
-    assert np.array_equal(encoder.encode(texts), by_threads[0])
+    draw = random.Random(0)
+    texts = [" ".join(draw.choices(WORDS, k=draw.choice((0, 1, 3, 10, 60, 200)))) for _ in range(60)]
+    expected = encoder.encode(texts)
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        assert np.array_equal(encoder.encode(texts), expected)
+        assert torch.get_num_threads() == threads, "the number of threads is put back"
 
 
 @pytest.mark.parametrize("count", [None, 30], ids=["a stream", "known count"])
@@ -59,17 +49,10 @@ def test_an_accelerators_vectors_are_written_one_batch_late(count, monkeypatch):
         return batch.sizes[:, None].float().expand(-1, 2)
 
     device = torch.device("cuda")
-    windows = streaming.tokenize_windows(
-        lambda texts: [[1] * n for n in texts], [lengths[:20], lengths[20:]], device, None
-    )
-    (rows,) = streaming.encode_windows(
-        windows,
-        [EncodingPass(compute, "all", (2,))],
-        count=count,
-        device=device,
-        on_batch=lambda _texts: events.append("written"),
-        max_texts=10,
-    )
+    parts = [lengths[:20], lengths[20:]]
+    windows = streaming.tokenize_windows(lambda texts: [[1] * n for n in texts], parts, device, None)
+    options = {"count": count, "device": device, "on_batch": lambda _texts: events.append("written"), "max_texts": 10}
+    (rows,) = streaming.encode_windows(windows, [EncodingPass(compute, "all", (2,))], **options)
     assert rows[:, 0].tolist() == lengths
     late = ["computed", "computed", "written", "computed", "written", "written"]
     assert events == (late if count else ["computed", "computed", "written", "written", "computed", "written"])
@@ -94,9 +77,8 @@ WRONG_ITEMS = {
 
 @pytest.mark.parametrize("items, message", WRONG_ITEMS.values(), ids=WRONG_ITEMS)
 def test_wrong_items(items, message, tiny_encoder):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(message)):
         tiny_encoder.encode(items)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +91,8 @@ def test_wrong_items(items, message, tiny_encoder):
     ],
 )
 def test_wrong_requests(request_, message, tiny_encoder):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(message)):
         tiny_encoder.encode(["dark matter"], **request_)
-    assert message in str(caught.value)
     if "fields" not in request_:
         for ask in (tiny_encoder.space, tiny_encoder.path):
             with pytest.raises(InputError):
@@ -123,7 +104,6 @@ def test_wrong_requests(request_, message, tiny_encoder):
     [
         ({"pooling": None}, "does not state its pooling; pass pooling cls or mean"),
         ({"pooling": "max"}, "unknown pooling 'max'; known: cls, code, facets, last, mean"),
-        ({"pooling": ""}, "unknown pooling ''"),
         ({"max_length": 513}, "max length 513, but the model has positions for 512 tokens"),
         ({"max_length": 2}, "a maximum length of 2 tokens leaves no room for text"),
         ({"max_length": 0}, "a maximum length of 0 tokens leaves no room for text"),
@@ -132,9 +112,8 @@ def test_wrong_requests(request_, message, tiny_encoder):
     ],
 )
 def test_wrong_options(options, message, tiny_model):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(message)):
         Encoder.load(tiny_model, **({"pooling": "mean", "device": "cpu"} | options))
-    assert message in str(caught.value)
 
 
 def test_vectors_that_are_not_finite_are_no_vectors(tiny_model):
@@ -154,7 +133,7 @@ NEW = OLD | {"avx512_bf16"}
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Simulate a processor with these features."""
+    """A function that simulates a processor with these features."""
     return lambda features: monkeypatch.setattr(settings, "cpu_features", lambda: features)
 
 

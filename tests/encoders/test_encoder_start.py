@@ -1,7 +1,5 @@
 """From a backbone or a saved model to an encoder of a method; saving whole or not at all."""
 
-from itertools import product
-
 import pytest
 import torch
 
@@ -9,8 +7,6 @@ from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
-
-OTHERS = sorted(set(methods) - {"single"})
 
 
 def test_a_second_step_keeps_the_weights_of_the_first(tiny_model, tmp_path):
@@ -38,18 +34,13 @@ def test_what_codes_begin_as(tiny_model):
     assert abs(rows["random"].std().item() - 0.02) < 0.005
 
 
-@pytest.mark.parametrize(
-    "method, asked",
-    [
-        pytest.param(a, b, marks=[pytest.mark.slow] * (a != OTHERS[0] and b != OTHERS[0]))
-        for a, b in product(OTHERS, sorted(methods))
-        if a not in (b, methods[b].starts_from)
-    ],
-)
-def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path):
+@pytest.mark.parametrize("method", sorted(set(methods) - {"single"}))
+def test_one_method_does_not_become_another(method, tiny_model, tmp_path):
     build_encoder(tiny_model, method).save(tmp_path / "m")
-    with pytest.raises(InputError, match=f"holds a model of the method {method}; a model of the method {asked}"):
-        Encoder.start(tmp_path / "m", method=asked, device="cpu")
+    for asked in methods:
+        if method not in (asked, methods[asked].starts_from):
+            with pytest.raises(InputError, match=f"holds a model of the method {method}; a .* method {asked}"):
+                Encoder.start(tmp_path / "m", method=asked, device="cpu")
 
 
 def test_a_save_into_a_folder_of_other_things(tiny_model, tiny_encoder, tmp_path, monkeypatch):

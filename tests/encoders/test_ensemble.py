@@ -20,25 +20,15 @@ def codes(tiny_model):
 
 @pytest.fixture
 def adapters(tiny_model):
-    return perturb_weights(
-        build_encoder(tiny_model, "adapters", template={"separator": " ", "prompts": {"query": "q: "}})
-    )
-
-
-@pytest.fixture
-def wide(tmp_path, wordpiece_folder):
-    folder = write(tmp_path / "wide", reference(hidden_size=48), wordpiece_folder)
-    return Encoder.load(folder, pooling="mean", device="cpu")
+    template = {"separator": " ", "prompts": {"query": "q: "}}
+    return perturb_weights(build_encoder(tiny_model, "adapters", template=template))
 
 
 def test_the_mean_and_the_concatenation_by_hand(codes, adapters):
-    a = codes.encode(PAPERS, format="search", role="query")
-    b = adapters.encode(PAPERS, format="search", role="query")
     mean, concat = (Ensemble([codes, adapters], join=join) for join in ("mean", "concat"))
-    by_hand = np.array([[(x + y) / 2 for x, y in zip(*pair, strict=True)] for pair in zip(a, b, strict=True)])
-    assert np.abs(mean.encode(PAPERS, format="search", role="query") - by_hand).max() < 1e-6
-    side_by_side = concat.encode(PAPERS, format="search", role="query")
-    assert np.array_equal(side_by_side[:, :32], a) and np.array_equal(side_by_side[:, 32:], b)
+    a, b, found, both = (each.encode(PAPERS, format="search", role="query") for each in (codes, adapters, mean, concat))
+    assert np.abs(found - (a + b) / 2).max() < 1e-6
+    assert np.array_equal(both, np.hstack([a, b]))
     assert (mean.dim, concat.dim) == (32, 64)
 
 
@@ -60,7 +50,9 @@ def test_formats_are_those_that_all_have(tiny_model, codes):
         Ensemble([narrow, other])
 
 
-def test_what_cannot_be_joined(codes, adapters, tiny_model, wide):
+def test_what_cannot_be_joined(codes, adapters, tiny_model, tmp_path, wordpiece_folder):
+    folder = write(tmp_path / "wide", reference(hidden_size=48), wordpiece_folder)
+    wide = Encoder.load(folder, pooling="mean", device="cpu")
     with pytest.raises(InputError, match=r"a mean needs one width: .* 32; .* 48; use concat"):
         Ensemble([codes, wide])
     assert Ensemble([codes, wide], join="concat").encode(TEXTS).shape == (4, 80)

@@ -2,6 +2,7 @@
 
 import shutil
 from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,19 +32,13 @@ MODELS = {
     "distilbert": ("DistilBert", NARROW),
     "electra": ("Electra", {**WIDE, "embedding_size": 32}),
 }
-BERT = ("Bert", WIDE)
 """Model type -> the class of transformers, and the settings of a small model; BERT's own tests have the others."""
-LENGTHS = (3, 40, 40, 9, 17, 1)
+IDS = [list(range(5, 5 + length)) for length in (3, 40, 40, 9, 17, 1)]
 TEXTS = ["dark matter in our galaxy", "the gene and the brain " * 5, "light"]
-AFTER_NORMS = {"pals": "norms before each"}
-PLACED = {"prefix": "rotary positions", "instruction": "rotary positions"}
-ROTARY = {**PLACED, "pals": "norms before each"}
-REFUSED = {
-    "modernbert": ROTARY,
-    "eurobert": {**ROTARY, "prism": "heads of keys"},
-    "qwen3": {**ROTARY, "prism": "heads of keys"},
-    "nomic_bert": PLACED,
-}
+ROTARY = {"prefix": "rotary positions", "instruction": "rotary positions"}
+BEFORE = {**ROTARY, "pals": "norms before each"}
+GROUPS = {**BEFORE, "prism": "heads of keys"}
+REFUSED = {"modernbert": BEFORE, "eurobert": GROUPS, "qwen3": GROUPS, "nomic_bert": ROTARY}
 """Model type -> methods that it cannot have, with a word of the reason."""
 
 
@@ -51,26 +46,29 @@ REFUSED = {
 def published(tmp_path_factory, tiny_model):
     """A function that returns a small random model of a family and its folder, as transformers writes it."""
     transformers = pytest.importorskip("transformers")
-    made = {}
 
+    @cache
     def build(family):
-        if family not in made:
-            kind, settings = MODELS.get(family, BERT)
-            size = len((tiny_model / "vocab.txt").read_text("utf-8").splitlines())
-            config = getattr(transformers, f"{kind}Config")(vocab_size=size, pad_token_id=0, **settings)
-            torch.manual_seed(0)
-            model = getattr(transformers, f"{kind}Model")(config).eval()
-            with torch.no_grad():
-                for weight in model.parameters():
-                    weight.add_(torch.randn_like(weight) * 0.1)
-            folder = tmp_path_factory.mktemp(family)
-            model.save_pretrained(folder)
-            for name in ("vocab.txt", "tokenizer_config.json"):
-                shutil.copy(tiny_model / name, folder)
-            made[family] = model, folder
-        return made[family]
+        kind, settings = MODELS.get(family, ("Bert", WIDE))
+        size = len((tiny_model / "vocab.txt").read_text("utf-8").splitlines())
+        config = getattr(transformers, f"{kind}Config")(vocab_size=size, pad_token_id=0, **settings)
+        torch.manual_seed(0)
+        model = getattr(transformers, f"{kind}Model")(config).eval()
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight) * 0.1)
+        folder = tmp_path_factory.mktemp(family)
+        model.save_pretrained(folder)
+        for name in ("vocab.txt", "tokenizer_config.json"):
+            shutil.copy(tiny_model / name, folder)
+        return model, folder
 
     return build
+
+
+def states(model):
+    """What a model of the reference library computes, text by text."""
+    return torch.cat([model(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in IDS])
 
 
 def test_every_family_is_tested():
@@ -81,13 +79,11 @@ def test_every_family_is_tested():
 def test_hidden_states_are_those_of_transformers(family, published):
     theirs, folder = published(family)
     ours, ignored = read_backbone(folder)
-    texts = [list(range(5, 5 + length)) for length in LENGTHS]
     with torch.no_grad():
-        found = ours.eval()(pack(texts))
-        expected = torch.cat([theirs(input_ids=torch.tensor([text])).last_hidden_state[0] for text in texts])
+        found, expected = ours.eval()(pack(IDS)), states(theirs)
     assert not ignored and (found - expected).abs().max() < 1e-5
     with torch.inference_mode():
-        packed, rough = (ours.prepare(precision)(pack(texts)) for precision in (torch.float32, torch.bfloat16))
+        packed, rough = (ours.prepare(precision)(pack(IDS)) for precision in (torch.float32, torch.bfloat16))
     assert (packed - expected).abs().max() < 1e-5
     assert torch.cosine_similarity(rough, expected, dim=-1).min() > 0.99
 
@@ -139,22 +135,18 @@ def test_two_processes_train_as_one(family, name, published, tmp_path):
 def test_low_rank_updates_are_those_of_peft(family, published, tmp_path):
     """Also where a family publishes our query, key and value as one map, or one of ours as two."""
     peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
-    theirs, folder = published(family)
+    plain, folder = published(family)
     Encoder.load(folder, pooling="mean", device="cpu").save(tmp_path / "read" / "base")
     config = peft.LoraConfig(r=4, lora_alpha=6, target_modules="all-linear", init_lora_weights=False)
     torch.manual_seed(0)
-    theirs = peft.get_peft_model(deepcopy(theirs), config).eval()
+    theirs = peft.get_peft_model(deepcopy(plain), config).eval()
     theirs.save_pretrained(tmp_path / "read" / "adapters" / "proximity")
     ours = Encoder.load(tmp_path / "read", device="cpu")
     export(ours, tmp_path / "written", peft=True)
     base = transformers.AutoModel.from_pretrained(tmp_path / "written" / "base")
     again = peft.PeftModel.from_pretrained(base, tmp_path / "written" / "adapters" / "proximity").eval()
-    texts = [list(range(5, 5 + length)) for length in LENGTHS]
     with torch.no_grad():
-        found = ours.model(pack(texts, "proximity"))
-        without, expected, back = (
-            torch.cat([model(input_ids=torch.tensor([text])).last_hidden_state[0] for text in texts])
-            for model in (published(family)[0], theirs, again)
-        )
+        found = ours.model(pack(IDS, "proximity"))
+        without, expected, back = (states(model) for model in (plain, theirs, again))
     assert (found - without).abs().max() > 0.1
     assert (found - expected).abs().max() < 1e-5 and (back - expected).abs().max() < 1e-5

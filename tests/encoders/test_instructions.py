@@ -14,13 +14,8 @@ OTHER = "Find a pair of scientific papers that are co-cited frequently."
 
 
 @pytest.fixture(params=["instruction", "prefix"])
-def method(request):
-    return request.param
-
-
-@pytest.fixture
-def encoder(method, tiny_model):
-    return perturb_weights(build_encoder(tiny_model, method))
+def encoder(request, tiny_model):
+    return perturb_weights(build_encoder(tiny_model, request.param))
 
 
 def layer(state, n, x, heads=4):
@@ -75,14 +70,15 @@ def test_against_the_slow_computation(format, encoder):
     assert encoder.route(format) == encoder.space(format) == words
 
 
-def test_another_instruction(method, encoder, tiny_model):
+def test_another_instruction(encoder, tiny_model):
     """Of a call, or as the model's own option: the same vectors, in a space and on a path of their own."""
     before = encoder.encode(TEXTS, format="proximity")
     other = encoder.encode(TEXTS, format="proximity", instruction=OTHER)
     assert np.abs(other - before).max() > 1e-3
     assert np.array_equal(encoder.encode(TEXTS, format="proximity"), before), "of that call alone"
     assert np.array_equal(encoder.encode(TEXTS, format="search", instruction=OTHER), other)
-    own = perturb_weights(build_encoder(tiny_model, method, options={"instructions": {"proximity": OTHER}}))
+    options = {"instructions": {"proximity": OTHER}}
+    own = perturb_weights(build_encoder(tiny_model, encoder.settings.method, options=options))
     assert np.array_equal(own.encode(TEXTS, format="proximity"), other)
     assert own.fingerprint != encoder.fingerprint
     for name in (encoder.space, encoder.path, encoder.route):
@@ -90,9 +86,9 @@ def test_another_instruction(method, encoder, tiny_model):
         assert name("proximity", instruction=SCIMULT_INSTRUCTIONS["search"]) == name("search")
 
 
-def test_an_instruction_is_never_cut(method, tiny_model):
+def test_an_instruction_is_never_cut(encoder):
     """The maximum length is the text's; only the position table bounds an instruction."""
-    encoder = build_encoder(tiny_model, method, max_length=5)
+    encoder.truncate_to(5)
     assert len(encoder.model.context.tokens[SCIMULT_INSTRUCTIONS["search"]]) > 12
     with pytest.raises(InputError, match="an instruction of 513 tokens; the model has positions for 512"):
         encoder.encode(["light"], instruction="gene " * 511)

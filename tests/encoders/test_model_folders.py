@@ -34,7 +34,6 @@ def test_a_packaged_model_that_is_not_installed(monkeypatch):
 
 
 MPNET = "all-mpnet-base-v2"
-REPO = "some-group/some-encoder"
 
 
 @pytest.fixture
@@ -95,20 +94,13 @@ def test_parts_of_packages_that_are_missing_or_damaged(parts):
 )
 def test_names_that_lead_nowhere(name, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(message)):
         Encoder.load(name)
-    assert message in str(caught.value) and "Traceback" not in str(caught.value)
 
 
 def test_a_file_is_no_model(tiny_model):
     with pytest.raises(InputError, match=r"config.json is a file; a model is a folder with config.json, weights"):
         Encoder.load(tiny_model / "config.json", pooling="mean")
-
-
-def rewritten(folder, name, **changes):
-    path = folder / name
-    row = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({k: v for k, v in (row | changes).items() if v != "removed"}))
 
 
 WRONG_CONFIGS = [
@@ -130,7 +122,8 @@ WRONG_CONFIGS = [
 
 @pytest.mark.parametrize("changes, message", WRONG_CONFIGS, ids=lambda value: str(value)[:40])
 def test_a_wrong_config(changes, message, copy):
-    rewritten(copy, "config.json", **changes)
+    row = json.loads((copy / "config.json").read_text()) | changes
+    (copy / "config.json").write_text(json.dumps({key: value for key, value in row.items() if value != "removed"}))
     with pytest.raises(InputError) as caught:
         Encoder.load(copy, pooling="mean")
     assert message in str(caught.value) and str(copy) in str(caught.value)
@@ -192,15 +185,14 @@ def hub(tiny_model, tmp_path):
     """The files that were asked for, and a function that runs a script against the hub in a new process."""
     files = {path.name: path.read_bytes() for path in tiny_model.iterdir()}
     asked, files["pytorch_model.bin"] = [], b"not to be fetched where safetensors are"
-    server = serve_hub({REPO: {"main": files}}, asked, "models")
+    server = serve_hub({"some-group/some-encoder": {"main": files}}, asked, "models")
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
 
     def run(script):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
         code = f"from sciprism import Encoder\n{script}"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment | endpoint, capture_output=True, text=True, timeout=100
-        )
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment | endpoint, capture_output=True, text=True, timeout=100)
         return done.stdout + done.stderr
 
     yield asked, run
@@ -210,7 +202,7 @@ def hub(tiny_model, tmp_path):
 @pytest.mark.slow
 def test_a_model_comes_from_the_hub_once_and_then_from_the_cache(hub, tiny_model):
     asked, run = hub
-    script = f"print(Encoder.load('{REPO}', pooling='mean').fingerprint)"
+    script = "print(Encoder.load('some-group/some-encoder', pooling='mean').fingerprint)"
     expected = Encoder.load(tiny_model, pooling="mean").fingerprint
     assert expected in run(script)
     assert "model.safetensors" in asked and "pytorch_model.bin" not in asked

@@ -49,9 +49,8 @@ def test_lexical_features_prompts_lengths_and_some_formats(tiny_model, tmp_path)
     plain.save(tmp_path / "lexical")
     template = {"prompts": {"query": "search: "}, "lowercase": True}
     options = {**SPLIT, "scaled": True, "formats": formats}
-    made = Encoder.start(
-        tmp_path / "lexical", method="prism", options=options, template=template, normalize=True, max_length=24
-    )
+    settings = {"template": template, "normalize": True, "max_length": 24}
+    made = Encoder.start(tmp_path / "lexical", method="prism", options=options, **settings)
     perturb_weights(made).save(tmp_path / "model", compact=True)
     check(tmp_path / "model", tuple(formats))
 
@@ -86,14 +85,9 @@ def test_models_of_another_kind_and_damaged_ones_are_left_to_the_encoder(tiny_mo
 
 
 def test_a_search_prints_without_torch_what_it_prints_with_it(tmp_path, monkeypatch, capsys):
-    papers = [
-        Paper(id=f"p{n}", title=f"Dark matter {n}", abstract=f"Galaxies turn too fast, {n}. Cells of mice divide.")
-        for n in range(9)
-    ]
-    Collection.create(tmp_path / "vecs", papers)
-    script = (
-        "import sys; from sciprism.cli.main import main\ntry: main()\nfinally: sys.exit(9 * ('torch' in sys.modules))"
-    )
+    Collection.create(tmp_path / "vecs", [Paper(id="p", title="Dark matter", abstract="Cells of mice divide.")])
+    script = "import sys; from sciprism.cli.main import main\n"
+    script += "try: main()\nfinally: sys.exit(9 * ('torch' in sys.modules))"
     words = ["search", "vecs", "how", "do", "cells", "divide"]
     done = subprocess.run([sys.executable, "-c", script, *words], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
