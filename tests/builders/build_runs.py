@@ -5,6 +5,9 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
@@ -30,6 +33,17 @@ train(plan_training(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[
 def run_recipe(recipe, folder, *, hooks=None, **options):
     """Plan a run and carry it out; return the folder of its model."""
     return train(plan_training(recipe, folder, **options), hooks)
+
+
+def run_until(step, recipe, folder, stage="contrast"):
+    """Carry a run out until a step of a stage, where it is interrupted."""
+
+    def stop(report):
+        if (report.stage, report.step) == (stage, step):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_recipe(recipe, folder, device="cpu", hooks=Hooks(on_step=stop))
 
 
 def metrics(run, stage="contrast"):

@@ -3,7 +3,11 @@
 import random
 from pathlib import Path
 
+import numpy as np
+from tokenizers import Tokenizer
+
 from sciprism.papers.records import Label, Paper
+from sciprism.text.token_shards import TokenShardWriter
 from sciprism.training.examples import Example, write_examples
 
 SCIENCE = """
@@ -39,6 +43,13 @@ def write_answers(folder: Path, count: int) -> None:
         papers = [Paper(id=f"{name}{n}", title=f"{WORDS[n]} {WORDS[n + 1]}") for n in range(count)]
         examples = [Example(paper, answers=tuple(answers[n % 2])) for n, paper in enumerate(papers)]
         write_examples(examples, folder / f"{name}.jsonl")
+
+
+def write_shards(folder: Path, tokenizer: Tokenizer, texts: list[str], length: int) -> None:
+    """Write blocks of tokens, one of each text."""
+    with TokenShardWriter(folder, tokenizer, length=length) as writer:
+        for encoded in tokenizer.encode_batch(texts):
+            writer.add(np.array(encoded.ids[:length], np.uint32), "made")
 
 
 RECIPE = """

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from build_sources import WORDS
-from damaged_runs import build_interrupted_run, resume
+from damaged_runs import build_runs, resume
 from fake_encoder import FakeEncoder, some_papers
 from open_data import write
 from sciprism.checksums import BLOCK
@@ -265,13 +265,13 @@ def read_tokens(folder: Path) -> list[int]:
 
 
 def build_checkpoints(folder: Path) -> None:
-    """Write an interrupted run, with two checkpoints and its best model."""
+    """Write an interrupted run, with two checkpoints and its best model, and the finished one."""
     write_model(folder.with_name("model"))
-    build_interrupted_run(folder, folder.with_name("model"))
+    build_runs(folder, folder.with_name("model"))
 
 
-def read_resumed_run(folder: Path) -> Any:
-    weights, found, notes = resume(folder / "recipe.toml", folder / "interrupted")
+def read_resumed_run(folder: Path, kind: str = "interrupted") -> Any:
+    weights, found, notes = resume(folder / "recipe.toml", folder / kind)
     for note in notes:
         if "damaged" in note or "missing" in note:
             warnings.warn(ShownWarning(note), stacklevel=1)
@@ -359,9 +359,9 @@ KINDS = {
     "model": Kind(write_model, read_model, "**/*"),
     "compact model": Kind(partial(write_model, compact=True), read_model, "**/*"),
     "tokenizer of a model": Kind(write_model, read_tokens, "tokenizer.json", "tokenizer_config.json"),
-    "training checkpoint": Kind(
-        build_checkpoints, read_resumed_run, "interrupted/*/*checkpoint/*", "interrupted/*/best/*"
-    ),
+    "checkpoints": Kind(build_checkpoints, read_resumed_run, "interrupted/*/*checkpoint/*", "interrupted/*/best/*"),
+    "records of a run": Kind(build_checkpoints, read_resumed_run, "interrupted/*.json"),
+    "finished run": Kind(build_checkpoints, partial(read_resumed_run, kind="finished"), "finished/*.*", "*/*/model/*"),
     "vector cache": Kind(build_vector_cache, read_cached_vectors, "**/*"),
     "conversion cache": Kind(read_conversion, read_conversion, "**/*"),
     "split cache": Kind(build_split_cache, read_split, "**/*"),

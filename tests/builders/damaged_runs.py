@@ -1,8 +1,12 @@
 """Runs whose files are damaged: a folder is built once, a copy is damaged, and `resume` reads it."""
 
 import hashlib
+from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from unittest.mock import patch
+
+import pytest
 
 from build_runs import losses, run_recipe
 from build_sources import write_recipe, write_source
@@ -26,37 +30,18 @@ def build_interrupted_run(folder: Path, model: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = write_recipe(folder, model, steps=STEPS, every=3, dropout=0.1)
     write_source(folder / "dev.jsonl", 20, seed=9)
-    try:
-        with patch("sciprism.training.loop.defer_interrupts", _interrupt_after(STOPPED)):
-            run_recipe(read_recipe(path, CHANGES), folder / "interrupted", device="cpu")
-    except KeyboardInterrupt:
-        return path
-    raise AssertionError("the run was not interrupted")
+    with (
+        patch("sciprism.training.loop.defer_interrupts", _interrupt_after(STOPPED)),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run_recipe(read_recipe(path, CHANGES), folder / "interrupted", device="cpu")
+    return path
 
 
-class _interrupt_after:  # noqa: N801 (takes the place of a function)
-    """An interrupt that comes during a step, as Ctrl-C does."""
-
-    def __init__(self, step):
-        self.calls, self.step = -1, step
-
-    def __call__(self):
-        return self
-
-    def __enter__(self):
-        return self._received
-
-    def __exit__(self, *_):
-        return None
-
-    def _received(self):
-        self.calls += 1
-        return self.calls >= self.step
-
-
-def run_files(run: Path) -> list[Path]:
-    """Return the files of a run by place in its folder, without the lock."""
-    return [path.relative_to(run) for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock"]
+def _interrupt_after(step):
+    """Return what takes the place of `defer_interrupts`: an interrupt that comes during a step, as Ctrl-C does."""
+    calls = count(1)
+    return lambda: nullcontext(lambda: next(calls) > step)
 
 
 def resume(recipe: Path, run: Path) -> tuple[str, list[float], list[str]]:

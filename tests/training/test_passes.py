@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from build_runs import by_two_and_by_one, launch_two, losses, run_recipe
-from build_sources import WORDS, write_answers, write_source
+from build_runs import by_two_and_by_one, launch_two, losses, run_recipe, run_until
+from build_sources import WORDS, write_answers, write_shards, write_source
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.text.token_shards import TokenShardWriter
 from sciprism.training.learners.learner import learners
-from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.steps import EncoderPass, PassSettings, default_chunk_tokens
 
@@ -169,9 +167,7 @@ def recipe(tmp_path, tiny_model):
     write_source(tmp_path / "topics.jsonl", 40, seed=1, candidate="label")
     write_answers(tmp_path, 40)
     draw, tokenizer = random.Random(0), Encoder.load(tiny_model, pooling="mean").tokenizer
-    with TokenShardWriter(tmp_path / "blocks", tokenizer, length=16) as writer:
-        for encoded in tokenizer.encode_batch([" ".join(draw.sample(WORDS, 8)) for _ in range(60)]):
-            writer.add(np.array(encoded.ids[:16], np.uint32), "made")
+    write_shards(tmp_path / "blocks", tokenizer, [" ".join(draw.sample(WORDS, 8)) for _ in range(60)], length=16)
     given = {"file": "search.jsonl", "source": PAIRS, "settings": "", "more": ""}
     stages = [STAGE.format(name=name, **given | facts) for name, facts in STAGES.items()]
     (tmp_path / "recipe.toml").write_text(HEAD.format(model=tiny_model) + "".join(stages), encoding="utf-8")
@@ -195,13 +191,7 @@ def test_two_processes_give_the_losses_of_one(recipe, tmp_path):
 def test_a_run_of_one_process_is_resumed_by_two(recipe, tmp_path):
     text = recipe.read_text("utf-8")
     recipe.write_text(text[: text.index("[[stages]]", text.index("[[stages]]") + 1)], encoding="utf-8")
-
-    def stop(step):
-        if step.step == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_recipe(read_recipe(recipe), tmp_path / "both", device="cpu", hooks=Hooks(on_step=stop))
+    run_until(2, read_recipe(recipe), tmp_path / "both")
     launch_two(recipe, [], tmp_path / "both")
     run_recipe(read_recipe(recipe), tmp_path / "one", device="cpu")
     both, one = (losses(tmp_path / run) for run in ("both", "one"))

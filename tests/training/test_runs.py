@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from build_runs import by_two_and_by_one, losses, metrics, run_recipe
+from build_runs import by_two_and_by_one, losses, metrics, run_recipe, run_until
 from build_sources import write_answers, write_recipe, write_source
 from sciprism import Encoder
 from sciprism.encoders.provenance import untrained_stage
@@ -28,7 +28,7 @@ from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import ExampleSource
 from sciprism.training.steps import JointStep
 
-TRAIN = "from sciprism.cli.main import main; main()"
+DEV = ["stages.0.evaluation.every=2", "stages.0.sources.search.dev=dev.jsonl"]
 
 
 @pytest.fixture(scope="module")
@@ -92,31 +92,19 @@ def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
     assert seen
 
 
-@pytest.fixture(scope="module")
-def untrained(tmp_path_factory, tiny_model):
-    """A recipe whose steps change no ranking, and what says its run: the folder, the messages."""
-    folder = tmp_path_factory.mktemp("untrained")
-    path, notes = write_recipe(folder, tiny_model, steps=2), []
-    write_source(folder / "dev.jsonl", 20, seed=9)
-    changes = ["stages.0.evaluation.every=1", "stages.0.sources.search.dev=dev.jsonl", "stages.0.optimizer.lr=1e-12"]
-    recipe = read_recipe(path, changes)
-    with pytest.warns(ShownWarning, match="stage contrast kept step 0: .*model is what the stage began with"):
-        run_recipe(recipe, folder / "run", device="cpu", hooks=Hooks(on_message=notes.append))
-    return recipe, folder / "run", notes
-
-
-def test_a_model_that_never_learned_says_so(untrained):
-    """The run when it ends and when it is made again; the model; its description."""
-    recipe, run, notes = untrained
+def test_a_model_that_never_learned_says_so(tmp_path, tiny_model):
+    """The run, whose steps change no ranking, when it ends and when it is made again; the model; its description."""
+    path, run, notes = write_recipe(tmp_path, tiny_model, steps=2), tmp_path / "run", []
+    write_source(tmp_path / "dev.jsonl", 20, seed=9)
+    recipe = read_recipe(path, [*DEV, "stages.0.optimizer.lr=1e-12"])
+    with pytest.warns(ShownWarning, match=r"stage contrast kept step 0: .*model is what the stage began with"):
+        run_recipe(recipe, run, device="cpu", hooks=Hooks(on_message=notes.append))
     assert [note for note in notes if "the model is that of step 0" in note and "no step improved it" in note]
     model = Encoder.load(run / "contrast" / "model")
     assert model.provenance["kept_start"] is True and model.provenance["step"] == 0
     assert untrained_stage(model.describe()) == "contrast"
     with pytest.warns(ShownWarning, match="stage contrast kept step 0"):
         run_recipe(recipe, run, device="cpu")
-
-
-DEV = ["stages.0.evaluation.every=2", "stages.0.sources.search.dev=dev.jsonl"]
 
 
 @pytest.fixture
@@ -147,14 +135,12 @@ def test_the_untouched_model_is_scored_as_its_folder_states_it(dev_recipe, tmp_p
     (batch,) = source.dev(40).values()
     untouched = {"search": reciprocal_rank(tiny_encoder, batch)}
     assert rows[0]["dev_scores"] == untouched and all(row["untouched_scores"] == untouched for row in rows)
-    rows, notes, caught = train_with_notes(
-        dev_recipe, tmp_path / "cls", "model.pooling=cls", "stages.0.optimizer.lr=1e-4"
-    )
+    changes = ["model.pooling=cls", "stages.0.optimizer.lr=1e-4"]
+    rows, notes, caught = train_with_notes(dev_recipe, tmp_path / "cls", *changes)
     assert rows[0]["dev_scores"] != untouched and rows[0]["untouched_scores"] == untouched
     best = max(row["dev"] for row in rows)
-    verdict = (
-        f"training did not pay: the untouched model is better on dev ({untouched['search']:.4f}, this one {best:.4f})"
-    )
+    verdict = "training did not pay: the untouched model is better on dev "
+    verdict += f"({untouched['search']:.4f}, this one {best:.4f})"
     assert 0 < best < untouched["search"] and notes[-1].endswith(verdict)
     assert verdict in caught[-1] and caught[-1].startswith("stage contrast: ")
     model = Encoder.load(tmp_path / "cls" / "contrast" / "model")
@@ -189,13 +175,7 @@ def test_a_linear_adapter_reads_each_text_once_and_resumes_the_same(dev_recipe, 
     alone = (batch.ids for batch in read if len(batch.lengths) == 1)
     texts = Counter((ids.numpy().tobytes(), ids.is_inference()) for ids in alone)
     assert len(texts) > 100 and max(texts.values()) < 5, "evaluations and self-checks read on their own"
-
-    def stop(report):
-        if report.step == 13:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_recipe(recipe, tmp_path / "run", device="cpu", hooks=Hooks(on_step=stop))
+    run_until(13, recipe, tmp_path / "run")
     again = run_recipe(recipe, tmp_path / "run", device="cpu")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert Encoder.load(again).provenance["step"] == 60
@@ -250,13 +230,7 @@ def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, tmp_pa
     changes = ["stages.0.method=control-codes", "model.pooling=code", f"stages.0.mixing={mixing}"]
     recipe = read_recipe(path, changes)
     whole = run_recipe(recipe, tmp_path / "whole", device="cpu")
-
-    def stop(step):
-        if step.step == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_recipe(recipe, tmp_path / "parts", device="cpu", hooks=Hooks(on_step=stop))
+    run_until(3, recipe, tmp_path / "parts")
     parts = run_recipe(recipe, tmp_path / "parts", device="cpu")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     weights, same = (load_file(model / "model.safetensors") for model in (whole, parts))
@@ -268,7 +242,7 @@ def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, tmp_pa
 def test_ctrl_c_ends_the_step_and_saves(tmp_path, tiny_model, finished):
     path = write_recipe(tmp_path, tiny_model, every=1000)
     run = tmp_path / "run"
-    command = [sys.executable, "-c", TRAIN, "train", str(path), "-o", str(run), "--device", "cpu"]
+    command = [sys.executable, "-m", "sciprism", "train", path, "-o", run, "--device", "cpu"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     log = run / "contrast" / "metrics.jsonl"
     while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") >= 2):

@@ -3,18 +3,15 @@
 import json
 import random
 
-import numpy as np
 import pytest
 import torch
 
-from build_runs import run_recipe
-from build_sources import WORDS, write_source
+from build_runs import run_recipe, run_until
+from build_sources import WORDS, write_shards, write_source
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.learners.masked_lm import HEAD_FILE
-from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import read_recipe
 
@@ -84,27 +81,17 @@ def sentences(count, seed=0):
     return [" ".join(draw.sample(WORDS, 8)) for _ in range(count)]
 
 
-def write_shards(folder, tokenizer, texts, length=24):
-    with TokenShardWriter(folder, tokenizer, length=length) as writer:
-        for encoded in tokenizer.encode_batch(texts):
-            writer.add(np.array(encoded.ids[:length], np.uint32), "made")
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
     tokenizer = learn_vocabulary(sentences(50), vocab_size=320)
     save_vocabulary(tokenizer, tmp_path / "tokenizer")
-    write_shards(tmp_path / "train", tokenizer, sentences(60))
+    write_shards(tmp_path / "train", tokenizer, sentences(60), 24)
     for domain, seed in (("space", 1), ("cells", 2)):
-        write_shards(tmp_path / "dev" / domain, tokenizer, sentences(12, seed))
+        write_shards(tmp_path / "dev" / domain, tokenizer, sentences(12, seed), 24)
     write_source(tmp_path / "pairs.jsonl", 40)
     (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     return tmp_path
-
-
-def rows(run, stage):
-    return [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
 @pytest.mark.slow
@@ -115,29 +102,21 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
     small = Encoder.load(model, device="cpu")
     assert (small.dim, small.settings.pooling, small.model.config.types) == (16, "cls", 2)
     assert Encoder.load(run / "search" / "model").dim == 32
-    dev = next(row for row in rows(run, "words") if "dev" in row)
+    rows = [json.loads(line) for line in (run / "words" / "metrics.jsonl").read_text("utf-8").splitlines()]
+    dev = next(row for row in rows if "dev" in row)
     assert set(dev["dev_scores"]) == {"train/space", "train/cells"}
     assert (run / "words" / "model" / HEAD_FILE).exists()
     assert not (run / "search" / "model" / HEAD_FILE).exists()
 
-    again = folder / "again"
-    longest = max(row["step"] for row in rows(run, "words"))
-
-    def stop(step):
-        if step.stage == "small" and step.step == 3:
-            raise RuntimeError("stopped")
-
-    with pytest.raises(RuntimeError, match="stopped"):
-        run_recipe(recipe, again, hooks=Hooks(on_step=stop), device="cpu")
-    run_recipe(recipe, again, device="cpu")
-    assert longest == 6
-    for name, weight in Encoder.load(again / "distil" / "model").model.state_dict().items():
+    assert max(row["step"] for row in rows) == 6
+    run_until(3, recipe, folder / "again", stage="small")
+    again = Encoder.load(run_recipe(recipe, folder / "again", device="cpu"))
+    for name, weight in again.model.state_dict().items():
         assert torch.equal(weight, small.model.state_dict()[name]), name
 
 
 def test_shards_of_another_vocabulary_are_refused(folder):
-    other = learn_vocabulary(sentences(50), vocab_size=300)
-    write_shards(folder / "train", other, sentences(10))
+    write_shards(folder / "train", learn_vocabulary(sentences(50), vocab_size=300), sentences(10), 24)
     with pytest.raises(InputError, match="of another vocabulary than the model's"):
         run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
     assert not (folder / "run" / "words" / "metrics.jsonl").exists()
