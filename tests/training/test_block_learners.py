@@ -145,8 +145,7 @@ def test_relations_by_plain_code(encoder):
     assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_relations_want_one_vocabulary_and_heads_that_divide(encoder, tiny_model):
-
+def test_relations_want_heads_that_divide(encoder):
     with pytest.raises(InputError, match="7 relation_heads do not divide the width 32"):
         learner_of(encoder, "relations", teacher="t", relation_heads=7)
 

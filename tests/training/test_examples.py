@@ -20,6 +20,11 @@ ROW = {
 }
 
 
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
 def test_a_row_of_dpr():
     found = from_row(ROW, query="paper", candidate="label")
     assert found.query == Paper(id="", title="graph networks for molecules", abstract="we look at bonds")
@@ -60,15 +65,12 @@ def test_every_positive_and_negative_has_its_turn(tmp_path):
     assert first.batch([0], seed=0, sample_key=(7,)).examples == [example]
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["lines", "array"])
-def test_each_positive_is_an_example_with_its_own_negative(tmp_path, whole):
+def test_each_positive_is_an_example_with_its_own_negative(tmp_path):
     """A pair's other papers follow: they are known positives. Fewer negatives are counted around."""
     papers = [Paper(id=str(n), title=str(n)) for n in range(9)]
     examples = [Example("a", tuple(papers[:2]), tuple(papers[2:4])), Example("b", (papers[4],), (papers[5],))]
     examples.append(Example("c", tuple(papers[6:8]), (papers[8],)))
-    path = tmp_path / "a.json"
-    rows = [json.dumps(to_row(example)) for example in examples]
-    path.write_text(f"[{','.join(rows)}]" if whole else "\n".join(rows))
+    path = write_lines(tmp_path / "a.json", map(to_row, examples))
     source = ExampleSource(SourceSpec(file=path, format="search", query="query", positives="all"))
     batch = source.batch(range(len(source)), seed=0, sample_key=(3,)).examples
     pairs = [(e.query, e.positives[0].id, e.negatives[0].id) for e in batch]
@@ -99,11 +101,6 @@ def test_other_answers_are_refused(wrong):
 
 
 PAPERS = [Paper(id=name, title=f"On {name}", fields=("Physics",)) for name in ("a", "b", "ç")]
-
-
-def write_lines(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 @pytest.fixture
