@@ -43,10 +43,8 @@ def test_blocks_come_back_with_their_counts(tmp_path):
 
 
 def test_written_whole_or_not_at_all(tmp_path):
-    with (
-        pytest.raises(KeyboardInterrupt),
-        TokenShardWriter(tmp_path / "s", TOKENIZER, length=8, shard_tokens=1) as writer,
-    ):
+    writer = TokenShardWriter(tmp_path / "s", TOKENIZER, length=8, shard_tokens=1)
+    with pytest.raises(KeyboardInterrupt), writer:
         writer.add(np.array([0, 1, 2], np.uint32), "a")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
@@ -94,7 +92,6 @@ def test_a_changed_token_is_found_by_the_checksum(tmp_path):
         ("{", "cannot be read as JSON"),
         ("[]", "expected a dict"),
         ('{"layout": 2}', "layout 2, expected 1"),
-        ('{"layout": 1}', "damaged"),
         ('{"layout": 1, "length": 8, "tokenizer": "x", "special": [0, 2], "sources": {}, "shards": [3]}', "damaged"),
     ],
 )

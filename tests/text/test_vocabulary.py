@@ -67,11 +67,8 @@ def test_vocabularies_of_two_kinds_share_what_means_the_same():
     """A word begins bare in WordPiece and behind a space in byte-level BPE; kinase, ase and é agree."""
     pieces = {token: n for n, token in enumerate(["[UNK]", "kinase", "##ase", "ase", "star", "##é"])}
     letters = {token: n for n, token in enumerate(["Ġkinase", "ase", "Ġase", "star", "Ã©", "Ã", "©", "<s>"])}
-    kinds = {
-        "pieces": Tokenizer(models.WordPiece(pieces, unk_token="[UNK]")),
-        "letters": Tokenizer(models.BPE(letters, [])),
-    }
-    found = compare_tokenizers(kinds, {})
+    wordpiece, bpe = models.WordPiece(pieces, unk_token="[UNK]"), models.BPE(letters, [])
+    found = compare_tokenizers({"pieces": Tokenizer(wordpiece), "letters": Tokenizer(bpe)}, {})
     assert (found["pieces"].size, found["letters"].size) == (6, 8)
     assert found["pieces"].shared_tokens["letters"] == found["letters"].shared_tokens["pieces"] == 4
     assert found["letters"].shared_tokens["letters"] == 8

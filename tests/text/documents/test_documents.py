@@ -6,9 +6,11 @@ import io
 import json
 import tarfile
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -40,18 +42,10 @@ WIKI = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang=
 <page><title>Halos</title><ns>0</ns><id>3</id><redirect title="Halo"/>
 <revision><text>#R</text></revision></page>
 </mediawiki>"""
-ADS = {
-    "bibcode": "2001A",
-    "title": ["Spin of <SUB>2</SUB>"],
-    "abstract": "We spin.",
-    "body": "It spun.",
-    "doi": ["10.1/X"],
-    "identifier": ["arXiv:0101.0010"],
-}
-CMR = {
-    "meta": {"concept-id": "C1-X"},
-    "umm": {"EntryTitle": "Sea ice", "Abstract": "Daily maps.", "DOI": {"DOI": "10.5/ice"}},
-}
+ADS = {"bibcode": "2001A", "title": ["Spin of <SUB>2</SUB>"], "abstract": "We spin.", "body": "It spun."}
+ADS |= {"doi": ["10.1/X"], "identifier": ["arXiv:0101.0010"]}
+UMM = {"EntryTitle": "Sea ice", "Abstract": "Daily maps.", "DOI": {"DOI": "10.5/ice"}}
+CMR = {"meta": {"concept-id": "C1-X"}, "umm": UMM}
 
 
 def read(path, **options):
@@ -134,13 +128,10 @@ def test_records_of_ads_and_cmr(tmp_path):
     assert read(put(tmp_path / "ads.json", json.dumps(answer)))[0][0].id == "2001A"
     (found,), _ = read(put(tmp_path / "cmr.json", json.dumps({"hits": 1, "items": [CMR]})))
     assert (found.id, found.text) == ("C1-X", "Sea ice\n\nDaily maps.")
-    assert read(put(tmp_path / "umm.jsonl", json.dumps(CMR["umm"])))[0][0].paper.ids == {"doi": "10.5/ice"}
+    assert read(put(tmp_path / "umm.jsonl", json.dumps(UMM)))[0][0].paper.ids == {"doi": "10.5/ice"}
 
 
 def test_rows_and_parquet(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     rows = [
         {"id": "a", "text": "One.", "lang": "de", "license": "cc-by-4.0"},
         {"id": "b", "text": None},
@@ -149,7 +140,7 @@ def test_rows_and_parquet(tmp_path):
     lines = "\n".join([*map(json.dumps, rows), "{broken", "7"])
     for path in (put(tmp_path / "r.jsonl", lines), tmp_path / "r.parquet"):
         if path.suffix == ".parquet":
-            pq.write_table(pa.Table.from_pylist(rows), path)
+            parquet.write_table(pa.Table.from_pylist(rows), path)
         found, dropped = read(path)
         assert [(each.id, each.text) for each in found] == [("a", "One."), ("c", "Three.")]
         assert [(each.language, each.licence) for each in found] == [("de", "CC BY"), ("en", "CC0")]
@@ -199,9 +190,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
     [
         ("https://creativecommons.org/licenses/by-nc-sa/4.0/", "CC BY-NC-SA"),
         ("http://creativecommons.org/publicdomain/zero/1.0/", "CC0"),
-        ("cc-by-4.0", "CC BY"),
         ("CC BY-NC 3.0", "CC BY-NC"),
-        ("CC0 1.0", "CC0"),
         ("Elsevier's  own", "Elsevier's own"),
         ("", ""),
     ],
@@ -216,7 +205,7 @@ def test_licences_in_one_form(licence, normalized):
 def test_no_reader_breaks_on_any_bytes(tmp_path_factory, kind, content):
     """Any file gives documents or is counted."""
     folder = tmp_path_factory.mktemp("any")
-    for suffix in dict.fromkeys(each for each in document_readers[kind].suffixes):
+    for suffix in document_readers[kind].suffixes:
         path = put(folder / f"a{suffix}", content)
         for document in read_documents(path, kind=kind, dropped=(dropped := DropReport())):
             assert document.text.strip()
