@@ -15,30 +15,24 @@ from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 
-
-@pytest.fixture(scope="module")
-def papers() -> list[Paper]:
-    return some_papers(60)
+PAPERS = some_papers(60)
 
 
 @pytest.fixture(scope="module")
-def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) -> StoredCollection:
+def collection(tmp_path_factory: pytest.TempPathFactory) -> StoredCollection:
     folder = tmp_path_factory.mktemp("collection")
-    embed(papers, FakeEncoder(), folder, layout=CollectionLayout(shard_size=25))
-    embed([replace(papers[7], title="New text")], FakeEncoder(), folder)
+    embed(PAPERS, FakeEncoder(), folder, layout=CollectionLayout(shard_size=25))
+    embed([replace(PAPERS[7], title="New text")], FakeEncoder(), folder)
     return StoredCollection.open(folder)
 
 
-YEARS, FIELDS = st.none() | st.integers(1940, 2020), ["", "physics", "Mathematics", "phys"]
-VENUES = ["", "nature", "PHYSICAL", "icml", "nowhere", "e"]
-CHOICES = st.builds(
-    Filter, year_from=YEARS, year_to=YEARS, venue=st.sampled_from(VENUES), field=st.sampled_from(FIELDS)
-)
+YEARS, FIELDS = st.none() | st.integers(1940, 2020), st.sampled_from(["", "physics", "Mathematics", "phys"])
+VENUES = st.sampled_from(["", "nature", "PHYSICAL", "icml", "nowhere", "e"])
 
 
-@given(chosen=CHOICES)
+@given(chosen=st.builds(Filter, year_from=YEARS, year_to=YEARS, venue=VENUES, field=FIELDS))
 @settings(max_examples=60, deadline=None)
-def test_filters_agree_with_a_plain_loop(collection: StoredCollection, papers: list[Paper], chosen: Filter) -> None:
+def test_filters_agree_with_a_plain_loop(collection: StoredCollection, chosen: Filter) -> None:
     def passes(paper: Paper) -> bool:
         first, last = chosen.year_from or 0, chosen.year_to or 9999
         if paper.year is None and (chosen.year_from, chosen.year_to) != (None, None):
@@ -49,7 +43,7 @@ def test_filters_agree_with_a_plain_loop(collection: StoredCollection, papers: l
 
     mask = collection.mask(chosen)
     assert mask is not None and len(mask) == 61
-    expected = [i for i, paper in enumerate([*papers, papers[7]]) if passes(paper) and i != 7]
+    expected = [i for i, paper in enumerate([*PAPERS, PAPERS[7]]) if passes(paper) and i != 7]
     assert np.flatnonzero(mask).tolist() == expected
 
 
@@ -97,7 +91,7 @@ def test_a_changed_truncated_or_missing_file_is_found_and_nothing_is_added(tmp_p
         with pytest.raises(DamagedFileError, match=f"000000.npy is {message}"):
             StoredCollection.open(tmp_path).verify()
         with pytest.raises(DamagedFileError, match=f"000000.npy is {message}"):
-            embed(some_papers(40), FakeEncoder(), tmp_path)
+            embed(PAPERS[:40], FakeEncoder(), tmp_path)
         assert snapshot(tmp_path) == before
 
 

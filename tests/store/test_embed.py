@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,8 @@ def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
 
 def test_each_space_has_its_matrix_and_each_path_is_encoded_once(tmp_path: Path) -> None:
     encoder, papers = FakeEncoder(), some_papers(5)
-    report = embed(
-        papers, encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "search", "classification"))
-    )
+    layout = CollectionLayout(formats=("proximity", "search", "classification"))
+    report = embed(papers, encoder, tmp_path, layout=layout)
     assert encoder.encoded == 10 and report.encoded == 5
     collection = StoredCollection.open(tmp_path)
     assert sorted(collection.manifest.spaces) == ["kind", "near"]
@@ -47,8 +47,7 @@ def test_precision_of_stored_vectors(tmp_path: Path, dtype: str, error: float) -
     exact = encoder.encode(papers)
     stored = np.concatenate([m.block(0, 99) for m in StoredCollection.open(tmp_path).vectors("near")])
     assert np.abs(stored - exact).max() <= error * np.abs(exact).max() + 1e-9
-    if dtype == "int8":
-        assert len(list(tmp_path.glob("vectors/*/*.scales.npy"))) == 2
+    assert len(list(tmp_path.glob("vectors/*/*.scales.npy"))) == 2 * (dtype == "int8")
 
 
 def test_a_value_too_large_for_float16_is_refused(tmp_path: Path) -> None:
@@ -85,8 +84,7 @@ def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bo
     with pytest.raises(InputError, match=r"number 13 of the input: paper 'p4', 'Other': .* 'Title 4.* --skip-bad"):
         embed(both, FakeEncoder(), tmp_path)
     report = embed(both, FakeEncoder(), tmp_path, skip_bad=True)
-    assert (report.bad, report.papers) == (1, 12)
-    assert "'p4'" in report.reasons[0]
+    assert (report.bad, report.papers) == (1, 12) and "'p4'" in report.reasons[0]
     assert StoredCollection.open(tmp_path).paper("p4") == papers[4]
 
 
@@ -117,9 +115,7 @@ def test_shards_before_an_error_are_stored(tmp_path: Path) -> None:
     assert StoredCollection.open(tmp_path).rows == 15 + 49 + 20
 
 
-def test_hashes_of_many_papers_stay_apart_from_those_of_stored_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hashes_of_many_papers_stay_apart_from_stored_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sciprism.store.known_papers.RECENT", 7)
     papers = some_papers(40)
     embed(papers[:15], FakeEncoder(), tmp_path, layout=SMALL)
@@ -143,9 +139,7 @@ class Torn(FakeEncoder):
         (Torn(), {"formats": ("proximity", "search")}, "embed them into two collections"),
     ],
 )
-def test_what_does_not_fit_a_collection_is_refused(
-    tmp_path: Path, encoder: FakeEncoder, layout: dict, message: str
-) -> None:
+def test_what_does_not_fit_is_refused(tmp_path: Path, encoder: FakeEncoder, layout: dict, message: str) -> None:
     embed(some_papers(3), FakeEncoder(), tmp_path, layout=SMALL)
     before = snapshot(tmp_path)
     with pytest.raises(InputError, match=message):
@@ -174,9 +168,7 @@ def test_folders_that_cannot_be_a_collection_are_left_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("facts", [(28, "No space left on device"), ("80 requested and 9 written",)])
-def test_a_full_disk_is_said_plainly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: tuple[int | str, ...]
-) -> None:
+def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: tuple[Any, ...]) -> None:
     """The second is what numpy says when only a part of an array was written."""
 
     def full(*_: object, **__: object) -> None:

@@ -23,13 +23,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("whole") / "c"
-    embed_whole(files, folder, skip_bad=True)
-    return describe(folder)
-
-
-@pytest.fixture(scope="module")
 def unmerged(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts")
     embed_parts(files, folder, 3, skip_bad=True)
@@ -41,17 +34,16 @@ def parts(unmerged: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(unmerged, tmp_path / "parts"))
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_parts_are_what_one_process_stores(
-    files: list[Path], whole: dict[str, Any], tmp_path: Path, count: int
-) -> None:
-    embed_parts(files, tmp_path / "parts", count, skip_bad=True)
-    before = snapshot(tmp_path / "parts")
-    merge([tmp_path / "parts"], tmp_path / "c", load, skip_bad=True)
-    assert describe(tmp_path / "c") == whole
-    assert snapshot(tmp_path / "parts") == before
-    inodes = {path.stat().st_ino for path in (tmp_path / "parts").rglob("*.npy")}
-    assert inodes <= {path.stat().st_ino for path in (tmp_path / "c").rglob("*.npy")}, "vectors were copied"
+def test_parts_are_what_one_process_stores(files: list[Path], tmp_path: Path) -> None:
+    embed_whole(files, tmp_path / "whole", skip_bad=True)
+    for count in (1, 2, 7):
+        parts, merged = tmp_path / f"parts-{count}", tmp_path / f"merged-{count}"
+        embed_parts(files, parts, count, skip_bad=True)
+        before = snapshot(parts)
+        merge([parts], merged, load, skip_bad=True)
+        assert describe(merged) == describe(tmp_path / "whole") and snapshot(parts) == before
+        inodes = {path.stat().st_ino for path in parts.rglob("*.npy")}
+        assert inodes <= {path.stat().st_ino for path in merged.rglob("*.npy")}, "vectors were copied"
 
 
 def test_records_without_an_equal_one_need_no_encoder_and_keep_their_order(tmp_path: Path) -> None:
@@ -65,13 +57,10 @@ def test_records_without_an_equal_one_need_no_encoder_and_keep_their_order(tmp_p
 
 @pytest.mark.parametrize("skip_bad", [False, True])
 def test_another_paper_of_one_id_is_an_error_or_counted(tmp_path: Path, skip_bad: bool) -> None:
-    first, other = some_papers(300), some_papers(3, 9000)
-    files = [
-        write_papers(tmp_path / "a.jsonl", first),
-        write_papers(
-            tmp_path / "b.jsonl", [*some_papers(300, 1000), replace(other[0], id="p2"), replace(other[1], id="p1003")]
-        ),
-    ]
+    first, other = some_papers(2, 9000)
+    others = [*some_papers(300, 1000), replace(first, id="p2"), replace(other, id="p1003")]
+    papers = {"a": some_papers(300), "b": others}
+    files = [write_papers(tmp_path / f"{name}.jsonl", each) for name, each in papers.items()]
     embed_parts(files, tmp_path / "parts", 2, skip_bad=True)
     if not skip_bad:
         with pytest.raises(InputError, match=r"b.jsonl, record 301.*'p2'.*another paper has this id.*--skip-bad"):
