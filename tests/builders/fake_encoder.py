@@ -1,6 +1,5 @@
 """A tiny deterministic encoder: words are hashed into a short vector, so texts that share words are near."""
 
-import math
 import re
 import time
 from collections.abc import Sequence
@@ -18,10 +17,7 @@ Item = Paper | Label | str
 
 @dataclass(eq=False)
 class FakeEncoder:
-    """Two spaces: `near` for proximity and search, `kind` for classification.
-
-    Each batch takes `delay` seconds. A batch that would go beyond `limit` items waits for the process to be killed.
-    """
+    """Two spaces: `near` for proximity and search, `kind` for classification. Each batch takes `delay` seconds."""
 
     name: str = "fake"
     fingerprint: str = "f0"
@@ -29,7 +25,6 @@ class FakeEncoder:
     dim: int = 16
     distance: str = "cosine"
     delay: float = 0.0
-    limit: float = math.inf
     encoded: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     formats = ("classification", "proximity", "search")
@@ -45,7 +40,7 @@ class FakeEncoder:
         return [f"{i.title} {i.abstract}" if isinstance(i, Paper) else str(i) for i in items]
 
     def encode(self, items: Sequence[Item], *, format: str = "proximity", role: str = "paper") -> np.ndarray:
-        time.sleep(600 if self.encoded + len(items) > self.limit else self.delay)
+        time.sleep(self.delay)
         self.encoded += len(items)
         rows = [self._vector(text, self.path(format, role)) for text in self.texts(items)]
         return np.array(rows, np.float32).reshape(len(rows), self.dim)
