@@ -3,19 +3,19 @@
 A kind of file is a row of `KINDS`: what writes the files once, what reads them, and which of them to damage.
 """
 
-import os
 import random
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 
 from build_sources import WORDS
 from damaged_runs import build_runs, resume
@@ -27,6 +27,7 @@ from sciprism.datasets.open_data import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.new_models import create_encoder
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import (
@@ -41,6 +42,8 @@ from sciprism.evaluation.results import (
 from sciprism.index import approximate, lexical
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed
+from sciprism.text.tokenizer import read_tokenizer
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.uses.search import search
 
 TOLERANCE = 1e-6
@@ -182,29 +185,21 @@ def build_collection(folder: Path, dtype: str = "float32") -> None:
     papers = some_papers(60)
     layout = CollectionLayout(formats=("proximity", "classification"), dtype=dtype, shard_size=40)
     embed(papers, FakeEncoder(), folder, layout=layout)
-    changed = Paper(**{name: getattr(papers[7], name) for name in Paper.__slots__} | {"abstract": "New text."})
-    embed([changed], FakeEncoder(), folder)
+    embed([replace(papers[7], abstract="New text.")], FakeEncoder(), folder)
 
 
 def read_collection(folder: Path) -> Any:
     """All that a person can ask: every paper, every vector, a search, counts."""
     collection = StoredCollection.open(folder)
-    encoder = FakeEncoder()
-    rows = range(collection.rows)
-    spaces = list(collection.manifest.spaces)
+    rows, spaces = range(collection.rows), list(collection.manifest.spaces)
     vectors = [np.concatenate([m.block(0, len(m)) for m in collection.vectors(space)]) for space in spaces]
     manifest = collection.manifest.model_dump(exclude={"shards"})
-    found = search(collection, encoder, QUERIES, 5, why=False)
-    ranked = [[(hit.id, round(hit.score, 5)) for hit in ranking.hits] for ranking in found]
-    return [collection.papers(rows), vectors, manifest, ranked, np.asarray(collection.mask())]
+    return [collection.papers(rows), vectors, manifest, rank(folder), np.asarray(collection.mask())]
 
 
-def rankings(mode: str) -> Callable[[Path], Any]:
-    def read(folder: Path) -> Any:
-        found = search(StoredCollection.open(folder), FakeEncoder(), QUERIES, 5, mode=mode, why=False)
-        return [[(hit.id, round(hit.score, 5)) for hit in ranking.hits] for ranking in found]
-
-    return read
+def rank(folder: Path, **options: Any) -> Any:
+    found = search(StoredCollection.open(folder), FakeEncoder(), QUERIES, 5, why=False, **options)
+    return [[(hit.id, round(hit.score, 5)) for hit in ranking.hits] for ranking in found]
 
 
 def build_large_vectors(folder: Path) -> None:
@@ -218,7 +213,7 @@ def read_large_vectors(folder: Path) -> Any:
     return StoredCollection.open(folder).read_rows("near", rows).block(0, len(rows))
 
 
-def build_index(folder: Path, index: Any) -> None:
+def build_index(index: Any, folder: Path) -> None:
     build_collection(folder)
     index.build(StoredCollection.open(folder))
 
@@ -229,24 +224,10 @@ def embed_more(folder: Path) -> Any:
 
 def write_model(folder: Path, **options: Any) -> None:
     """Write a random model with a small vocabulary, as sciprism saves it."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    from sciprism.encoders.settings import EncoderSettings
-    from sciprism.encoders.transformer import Transformer, TransformerConfig
-    from sciprism.text.template import Template
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{n}" for n in range(40)), *WORDS]
-    tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    torch.manual_seed(0)
-    shape = {"hidden": 16, "layers": 1, "heads": 2, "intermediate": 32, "positions": 64}
-    model = Transformer(TransformerConfig(vocabulary=len(words), **shape))
-    settings = EncoderSettings(pooling="mean", max_length=32, template=Template(separator=" [SEP] "))
-    Encoder.from_parts(model, tokenizer, settings, name="tiny", device="cpu").save(folder, **options)
+    shape = {"hidden": 16, "layers": 1, "heads": 2, "intermediate": 32, "positions": 66}
+    with TemporaryDirectory() as place:
+        save_vocabulary(learn_vocabulary([" ".join(WORDS), "word1 word2 word3"], vocab_size=300), Path(place))
+        create_encoder(shape, Path(place), pooling="mean", max_length=32, device="cpu").save(folder, **options)
 
 
 TEXTS = [Paper(id="x", title="Light word3", abstract="Word7 in a cell word21."), "word1 word2 word30"]
@@ -259,8 +240,6 @@ def read_model(folder: Path) -> Any:
 
 
 def read_tokens(folder: Path) -> list[int]:
-    from sciprism.text.tokenizer import read_tokenizer
-
     return read_tokenizer(folder)[0].encode("Light word3 of a cell word39").ids
 
 
@@ -289,21 +268,9 @@ def read_cached_vectors(folder: Path) -> Any:
     return cache.read(cache.find_or_encode(texts, lambda chosen: encoder.encode([texts[i] for i in chosen])))
 
 
-@contextmanager
-def cache_at(folder: Path) -> Iterator[None]:
-    """Use a folder as the folder of caches."""
-    before = os.environ.get("SCIPRISM_CACHE")
-    os.environ["SCIPRISM_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop("SCIPRISM_CACHE")
-        if before is not None:
-            os.environ["SCIPRISM_CACHE"] = before
-
-
 def read_conversion(folder: Path) -> Any:
-    with cache_at(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIPRISM_CACHE", str(folder))
         return read_model(convert_once("source", "facts", write_model))
 
 
@@ -315,7 +282,8 @@ def build_split_cache(folder: Path) -> None:
 
 def read_split(folder: Path) -> Any:
     _load_table.cache_clear()  # what a new process has
-    with cache_at(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIPRISM_CACHE", str(folder))
         return SplitTable.load(DataRoot(folder.with_name("data")))
 
 
@@ -353,8 +321,8 @@ KINDS = {
     "int8 vectors": Kind(partial(build_collection, dtype="int8"), read_collection, "vectors/**/*"),
     "large vectors": Kind(build_large_vectors, read_large_vectors, "vectors/**/*"),
     "manifest": Kind(build_collection, read_collection, "manifest.json"),
-    "lexical index": Kind(partial(build_index, index=lexical), rankings("lexical"), "index/**/*"),
-    "inverted lists": Kind(partial(build_index, index=approximate), rankings("approximate"), "index/**/0-near/*"),
+    "lexical index": Kind(partial(build_index, lexical), partial(rank, mode="lexical"), "index/**/*"),
+    "inverted lists": Kind(partial(build_index, approximate), partial(rank, mode="approximate"), "index/**/0-near/*"),
     "embed into a damaged collection": Kind(build_collection, embed_more, "papers/*", "vectors/**/*", "manifest.json"),
     "model": Kind(write_model, read_model, "**/*"),
     "compact model": Kind(partial(write_model, compact=True), read_model, "**/*"),
