@@ -1,4 +1,4 @@
-"""A saved model is the same model: here, in sentence-transformers and in transformers; damage is noticed."""
+"""A saved model is the same model, and damage is noticed; other libraries open it in their own tests."""
 
 import json
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, AutoTokenizer
 
 from build_methods import build_encoder, perturb_weights
 from build_models import reference, write
@@ -17,7 +16,6 @@ from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.text.template import Template
 
-TEXTS = ["", "dark matter", "the gene and the brain " * 20, "a black hole [SEP] in our galaxy", "中文 κείμενο 🧬"]
 PROMPTS = {"query": "find: ", "paper": "read: "}
 
 
@@ -40,20 +38,6 @@ def saved(make, tmp_path):
     encoder = make()
     encoder.save(tmp_path / "saved", trained_on="nothing")
     return tmp_path / "saved"
-
-
-@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
-def test_a_saved_model_opens_in_transformers(family, make, tmp_path):
-    encoder = make(family, pooling="cls")
-    encoder.save(tmp_path / "saved")
-    model, report = AutoModel.from_pretrained(tmp_path / "saved", output_loading_info=True)
-    assert all("pooler" in name for name in report["missing_keys"]) and not report["unexpected_keys"]
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "saved")
-    batch = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
-    with torch.inference_mode():
-        states = model(batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
-    assert np.abs(states[:, 0].numpy() - encoder.encode(TEXTS)).max() < 1e-5
-    assert tokenizer.model_max_length == 64 and tokenizer.mask_token and tokenizer.pad_token
 
 
 def test_without_our_file_the_folder_says_the_same(make, tmp_path):

@@ -80,7 +80,9 @@ def test_folders_of_the_installed_release(family, mode, ours, normalize, backbon
         assert_same(encoder.encode(texts, role=role), theirs.encode(texts, prompt_name="document"))
     assert encoder.dim == (short or 32)
     export(encoder, tmp_path / "out")
-    assert SentenceTransformer(str(tmp_path / "out"), device="cpu").truncate_dim == short
+    again = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    assert again.truncate_dim == short and again.max_seq_length == 48 and again.tokenizer.mask_token
+    assert_same(encoder.encode(texts, role="query"), again.encode(texts, prompt_name="query"))
 
 
 def pooling(**flags):
