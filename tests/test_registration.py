@@ -1,199 +1,138 @@
-"""A new thing of each kind is a file of its own that registers itself: nothing else is touched.
+"""A new thing of each kind registers itself from outside the package: nothing else is touched.
 
-A small package with one module per kind is written, imported as a user's package would be, and each thing is
-used by the commands.
+One toy of each kind is registered as a user's package would do it, and each is used by the commands.
 """
 
 import json
-import sys
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from build_commands import run
-from build_sources import write_source
-from sciprism.encoders.methods.registry import methods
-from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import protocols
-from sciprism.index import vector_searches
-from sciprism.metrics.rankings import ranking_metrics
-from sciprism.papers import read_labels
-from sciprism.papers.readers.registry import label_readers, paper_readers
-from sciprism.prepare.citations import samplers
-from sciprism.training.learners.learner import learners
-
-REGISTRIES = {
-    "method": methods,
-    "objective": learners,
-    "sampler": samplers,
-    "metric": ranking_metrics,
-    "protocol": protocols,
-    "suite": suites,
-    "reader": paper_readers,
-    "label_reader": label_readers,
-    "index": vector_searches,
-}
-"""Module of the toy package -> where it registers its toy."""
-
-TOYS = {
-    "method": '''
-from sciprism.encoders.methods.registry import Method, methods
-@methods.register("toy")
-class ToyMethod(Method):
-    """One set of weights; each format has a space of its own."""
-    def space(self, format, role):
-        return format
-''',
-    "objective": '''
-from typing import Literal
-from sciprism.training.learners.learner import Learner
-from sciprism.training.learners.learner import learners
-from sciprism.encoders.tables import NamedTable
-class ToySettings(NamedTable):
-    name: Literal["toy"]
-    factor: float = 1.0
-@learners.register("toy")
-class ToyLearner(Learner):
-    """The squared distance of a query to its positive."""
-    settings = ToySettings
-    def select_texts(self, batch):
-        queries, positives = ([e.query for e in batch.examples], [e.positives[0] for e in batch.examples])
-        return [(queries, batch.query), (positives, batch.candidate)]
-    def loss(self, batch, vectors):
-        queries, positives = vectors
-        return self.objective.factor * (queries - positives).square().sum(dim=1).mean()
-''',
-    "sampler": '''
-from sciprism.prepare.samplers.triplets import samplers
-from sciprism.prepare.samplers.triplets import TripletSampler
-from sciprism.prepare.samplers.sampling import QuerySample
-@samplers.register("toy")
-class ToySampler(TripletSampler):
-    """Take the next paper as positive. step: to the negative."""
-    step: int = 3
-    def sample(self, corpus, inputs):
-        count = len(corpus.names)
-        for row, _ in inputs.select(range(count)):
-            sample = QuerySample(((row + 1) % count,), ((row + self.step) % count,), ("next",))
-            inputs.report.add(sample)
-            yield row, sample
-''',
-    "metric": '''
-import numpy as np
-from sciprism.metrics.rankings import ranking_metrics
-@ranking_metrics.register("toy")
-def retrieved_share(rankings, depth=None):
-    """Return the share of `depth` places that are filled."""
-    return np.minimum(rankings.retrieved / depth, 1.0)
-''',
-    "protocol": '''
-from dataclasses import dataclass
-from sciprism.evaluation.item_scores import score_rankings
-from sciprism.evaluation.task import protocols
-from sciprism.evaluation.task import ProtocolResult
-@protocols.register("toy")
-@dataclass(frozen=True)
-class ToyProtocol:
-    """Rank the documents by vectors."""
-    metrics: tuple[str, ...] = ("toy@4", "mrr")
-    def evaluate(self, data, system, context):
-        documents, queries = context.papers(data.documents), context.queries(data.queries)
-        scores, rows = system.top(queries, documents, 2, "cosine", None)
-        ranked = zip(([data.document_ids[row] for row in each] for each in rows), scores)
-        judged = [{data.document_ids[row]: 1 for row in each} for each in data.judged]
-        return ProtocolResult(item_scores=score_rankings(self.metrics, data.query_ids, ranked, judged))
-''',
-    "suite": """
-from dataclasses import dataclass
-import numpy as np
+from build_sources import write_recipe
 from sciprism.datasets.inputs import RetrievalInput
+from sciprism.encoders.methods.registry import Method, methods
+from sciprism.encoders.tables import NamedTable
+from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import Suite, Task
-from sciprism.papers import Paper
-from toys.protocol import ToyProtocol
-@dataclass(frozen=True)
-class ToyData:
-    texts: tuple[str, ...] = ("dark matter", "protein gene", "crystal")
-    def read(self, data_root):
-        papers = [Paper(id=text, title=text) for text in self.texts]
-        queries, rows, ones = list(self.texts[:2]), [np.array([0]), np.array([1])], [np.array([1])] * 2
-        return RetrievalInput(query_ids=queries, queries=queries, grades=ones, judged=rows,
-                              document_ids=list(self.texts), documents=papers)
-task = Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData())
-suites["toy"] = Suite(name="toy", tasks=(task,))
-""",
-    "reader": '''
-import re
-from sciprism.papers import Paper
-from sciprism.papers.readers.registry import paper_readers
-@paper_readers.reader("toy", about="Toys", suffixes=".toy", patterns=[r"\\Atoy papers"])
-def read_toy(file, options):
-    """Yield one title a line."""
-    for line, text in file.lines():
-        if line > 1:
-            yield Paper(id=str(line), title=text)
-''',
-    "label_reader": '''
-import re
-from sciprism.papers import Label
-from sciprism.papers.readers.registry import label_readers
-from toys.reader import read_toy
-@label_readers.reader("toy", about="Toys", suffixes=".toy", patterns=[r"\\Atoy papers"])
-def read_toy_labels(file, options):
-    """Yield one name a line."""
-    for paper in read_toy(file, options):
-        yield Label(id=paper.id, name=paper.title)
-''',
-    "index": '''
-import numpy as np
+from sciprism.evaluation.task import ProtocolResult, Suite, Task, protocols
 from sciprism.index import vector_searches
-@vector_searches.register("toy")
-def search_first(collection, space, queries, k, mask):
-    """Return the first rows, whatever the query."""
-    return np.ones((len(queries), k), np.float32), np.tile(np.arange(k), (len(queries), 1))
-''',
-}
+from sciprism.metrics.rankings import ranking_metrics
+from sciprism.papers import Label, Paper, read_labels
+from sciprism.papers.readers.registry import label_readers, paper_readers
+from sciprism.prepare.samplers.sampling import QuerySample
+from sciprism.prepare.samplers.triplets import TripletSampler, samplers
+from sciprism.training.learners.learner import Learner, learners
 
-RECIPE = """
-name = "toy"
-
-[model]
-backbone = "{model}"
-pooling = "mean"
-
-[[stages]]
-name = "toy"
-method = "toy"
-batch_size = 4
-steps = 2
-objective = {{ name = "toy", factor = 0.5 }}
-optimizer = {{ lr = 1e-3 }}
-sources = [{{ file = "search.jsonl", format = "search", query = "query" }}]
-"""
+REGISTRIES = (
+    *(methods, learners, samplers, ranking_metrics, protocols, suites, paper_readers, label_readers, vector_searches),
+)
 TITLES = ("dark matter in a galaxy", "gene of a protein", "crystal growth")
 
 
+def register_toys():
+    @methods.register("toy")
+    class ToyMethod(Method):
+        """One set of weights; each format has a space of its own."""
+
+        def space(self, format, role):
+            return format
+
+    class ToySettings(NamedTable):
+        name: Literal["toy"]
+        factor: float = 1.0
+
+    @learners.register("toy")
+    class ToyLearner(Learner):
+        """The squared distance of a query to its positive."""
+
+        settings = ToySettings
+
+        def select_texts(self, batch):
+            queries, positives = ([e.query for e in batch.examples], [e.positives[0] for e in batch.examples])
+            return [(queries, batch.query), (positives, batch.candidate)]
+
+        def loss(self, batch, vectors):
+            queries, positives = vectors
+            return self.objective.factor * (queries - positives).square().sum(dim=1).mean()
+
+    @samplers.register("toy")
+    class ToySampler(TripletSampler):
+        """Take the next paper as positive. step: to the negative."""
+
+        step: int = 3
+
+        def sample(self, corpus, inputs):
+            count = len(corpus.names)
+            for row, _ in inputs.select(range(count)):
+                sample = QuerySample(((row + 1) % count,), ((row + self.step) % count,), ("next",))
+                inputs.report.add(sample)
+                yield row, sample
+
+    @ranking_metrics.register("toy")
+    def retrieved_share(rankings, depth=None):
+        """Return the share of `depth` places that are filled."""
+        return np.minimum(rankings.retrieved / depth, 1.0)
+
+    @protocols.register("toy")
+    @dataclass(frozen=True)
+    class ToyProtocol:
+        """Rank the documents by vectors."""
+
+        metrics: tuple[str, ...] = ("toy@4", "mrr")
+
+        def evaluate(self, data, system, context):
+            documents, queries = context.papers(data.documents), context.queries(data.queries)
+            scores, rows = system.top(queries, documents, 2, "cosine", None)
+            ranked = zip(([data.document_ids[row] for row in each] for each in rows), scores, strict=True)
+            judged = [{data.document_ids[row]: 1 for row in each} for each in data.judged]
+            return ProtocolResult(item_scores=score_rankings(self.metrics, data.query_ids, ranked, judged))
+
+    @dataclass(frozen=True)
+    class ToyData:
+        def read(self, data_root):
+            papers = [Paper(id=title, title=title) for title in TITLES]
+            judged = {"grades": [np.array([1])] * 2, "judged": [np.array([0]), np.array([1])]}
+            asked = {"query_ids": TITLES[:2], "queries": TITLES[:2]}
+            return RetrievalInput(**asked, **judged, document_ids=TITLES, documents=papers)
+
+    suites["toy"] = Suite(
+        name="toy", tasks=(Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData()),)
+    )
+    about = {"about": "Toys", "suffixes": ".toy", "patterns": [r"\Atoy papers"]}
+
+    @paper_readers.reader("toy", **about)
+    def read_toy(file, options):
+        """Yield one title a line."""
+        for line, text in file.lines():
+            if line > 1:
+                yield Paper(id=str(line), title=text)
+
+    @label_readers.reader("toy", **about)
+    def read_toy_labels(file, options):
+        """Yield one name a line."""
+        for paper in read_toy(file, options):
+            yield Label(id=paper.id, name=paper.title)
+
+    @vector_searches.register("toy")
+    def search_first(collection, space, queries, k, mask):
+        """Return the first rows, whatever the query."""
+        return np.ones((len(queries), k), np.float32), np.tile(np.arange(k), (len(queries), 1))
+
+
 @pytest.fixture(scope="module", autouse=True)
-def toys(tmp_path_factory):
-    """Import the toy package; forget it and what it registered afterwards."""
-    folder = tmp_path_factory.mktemp("package")
-    (folder / "toys").mkdir()
-    (folder / "toys" / "__init__.py").touch()
-    for name, source in TOYS.items():
-        (folder / "toys" / f"{name}.py").write_text(source)
-    before = {kind: dict(registry) for kind, registry in REGISTRIES.items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        for name in TOYS:
-            import_module(f"toys.{name}")
-        yield
-    for kind, registry in REGISTRIES.items():
-        assert set(registry) - set(before[kind]) == {"toy"}
+def toys():
+    """Register the toys; forget them afterwards."""
+    before = [dict(registry) for registry in REGISTRIES]
+    register_toys()
+    yield
+    for registry, names in zip(REGISTRIES, before, strict=True):
+        assert set(registry) - set(names) == {"toy"}
         del registry["toy"]
-        assert dict(registry) == before[kind]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "toys"]:
-        del sys.modules[name]
+        assert dict(registry) == names
 
 
 @pytest.fixture
@@ -217,15 +156,15 @@ def titles(tmp_path) -> Path:
 
 @pytest.mark.slow
 def test_a_recipe_with_a_method_and_an_objective_trains_a_model_that_a_suite_scores(tmp_path, tiny_model, command):
-    write_source(tmp_path / "search.jsonl", 8)
-    (tmp_path / "recipe.toml").write_text(RECIPE.format(model=tiny_model))
-    model = command("train", tmp_path / "recipe.toml", "-o", tmp_path / "run", "--device", "cpu").strip()
+    recipe = write_recipe(tmp_path, tiny_model, steps=2)
+    changes = ("--set", "stages.0.method=toy", "--set", 'stages.0.objective={name = "toy", factor = 0.5}')
+    model = command("train", recipe, "-o", tmp_path / "run", "--device", "cpu", *changes).strip()
     facts = json.loads(command("describe", model, "--json"))
     assert facts["method"] == "toy" and facts["spaces"]["search"]["paper"] == "search"
-    steps = (tmp_path / "run" / "toy" / "metrics.jsonl").read_text().splitlines()
+    steps = (tmp_path / "run" / "contrast" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(step)["step"] for step in steps] == [1, 2]
     command("evaluate", model, "random", "--suite", "toy", "-o", tmp_path / "out")
-    (result,) = (tmp_path / "out" / "toy").glob("toy/toy.json")
+    (result,) = (tmp_path / "out" / "made").glob("toy/toy.json")
     measures = json.loads(result.read_text())["metrics"]
     assert measures["toy@4"]["value"] == 0.5, "two of four places are filled"
     assert measures["mrr"]["value"] == 1.0
