@@ -4,7 +4,6 @@ import shutil
 
 import torch
 import transformers
-from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -21,13 +20,9 @@ SHAPE = {
 
 def reference(family="bert", *, vocabulary=500, seed=0, **changes):
     """A BERT, RoBERTa or MPNet of the reference library whose every weight matters, norms and biases included."""
-    shape = SHAPE | {"vocab_size": vocabulary} | changes
-    if family == "bert":
-        model = BertModel(BertConfig(**shape))
-    elif family == "mpnet":
-        model = MPNetModel(MPNetConfig(**{"max_position_embeddings": 514, "pad_token_id": 1} | shape))
-    else:
-        model = RobertaModel(RobertaConfig(**{"max_position_embeddings": 514} | shape))
+    places = {} if family == "bert" else {"max_position_embeddings": 514, "pad_token_id": 1}
+    config = transformers.AutoConfig.for_model(family, **places | SHAPE | {"vocab_size": vocabulary} | changes)
+    model = transformers.AutoModel.from_config(config)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -44,25 +39,9 @@ def write(folder, model, tokenizer_files=None):
     return folder
 
 
-def expected_states(model, sequences, types=None):
-    """The reference's last hidden states, text by text, computed in padded batches with a mask."""
-    order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
-    states = [None] * len(sequences)
-    for start in range(0, len(order), 32):
-        chosen = order[start : start + 32]
-        longest = len(sequences[chosen[-1]])
-        shape = (len(chosen), longest)
-        ids = torch.full(shape, model.config.pad_token_id)
-        mask, segments = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-        for row, i in enumerate(chosen):
-            ids[row, : len(sequences[i])] = torch.tensor(sequences[i])
-            mask[row, : len(sequences[i])] = 1
-            if types is not None:
-                segments[row, : len(sequences[i])] = torch.tensor(types[i])
-        out = model(input_ids=ids, attention_mask=mask, token_type_ids=segments).last_hidden_state
-        for row, i in enumerate(chosen):
-            states[i] = out[row, : len(sequences[i])]
-    return states
+def expected_states(model, sequences):
+    """The reference's last hidden states, text by text."""
+    return [model(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in sequences]
 
 
 def draw(lengths, *, vocabulary=500, seed=1):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from build_methods import build_encoder, pack_texts
+from build_models import expected_states
 from build_runs import by_two_and_by_one
 from build_sources import write_recipe
 from sciprism import Encoder
@@ -66,11 +67,6 @@ def published(tmp_path_factory, tiny_model):
     return build
 
 
-def states(model):
-    """What a model of the reference library computes, text by text."""
-    return torch.cat([model(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in IDS])
-
-
 def test_every_family_is_tested():
     assert set(MODELS) == set(families) - {"bert", "roberta", "xlm-roberta", "camembert", "mpnet"}
 
@@ -80,7 +76,7 @@ def test_hidden_states_are_those_of_transformers(family, published):
     theirs, folder = published(family)
     ours, ignored = read_backbone(folder)
     with torch.no_grad():
-        found, expected = ours.eval()(pack(IDS)), states(theirs)
+        found, expected = ours.eval()(pack(IDS)), torch.cat(expected_states(theirs, IDS))
     assert not ignored and (found - expected).abs().max() < 1e-5
     with torch.inference_mode():
         packed, rough = (ours.prepare(precision)(pack(IDS)) for precision in (torch.float32, torch.bfloat16))
@@ -147,6 +143,6 @@ def test_low_rank_updates_are_those_of_peft(family, published, tmp_path):
     again = peft.PeftModel.from_pretrained(base, tmp_path / "written" / "adapters" / "proximity").eval()
     with torch.no_grad():
         found = ours.model(pack(IDS, "proximity"))
-        without, expected, back = (states(model) for model in (plain, theirs, again))
+        without, expected, back = (torch.cat(expected_states(model, IDS)) for model in (plain, theirs, again))
     assert (found - without).abs().max() > 0.1
     assert (found - expected).abs().max() < 1e-5 and (back - expected).abs().max() < 1e-5

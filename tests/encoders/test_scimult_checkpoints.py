@@ -174,44 +174,28 @@ def test_mean_pooling_goes_with_cosine(backbone, saved):
 # ---- what else such files hold ----
 
 
-class AnyNode:
-    def __init__(self, value):
-        self._val = value
-
-
-class DictConfig:
-    def __init__(self, content):
-        self._content = {key: AnyNode(value) for key, value in content.items()}
-        self._metadata = {"ref_type": dict, "key_type": int, "object_type": typing.Any}
-
-
-@pytest.fixture
-def foreign(monkeypatch):
-    """The library omegaconf with the classes above, there while a file is written and gone afterwards."""
-    modules = {name: types.ModuleType(name) for name in ("omegaconf", "omegaconf.nodes", "omegaconf.dictconfig")}
-    for name, kind in (("omegaconf.nodes", AnyNode), ("omegaconf.dictconfig", DictConfig)):
-        monkeypatch.setattr(kind, "__module__", name)
-        setattr(modules[name], kind.__name__, kind)
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    return lambda: [monkeypatch.delitem(sys.modules, name) for name in modules]
+def add_class(patch, module, name):
+    """Add a class to a module that is not installed."""
+    kind = type(name, (types.SimpleNamespace,), {"__module__": module})
+    patch.setitem(sys.modules, module.partition(".")[0], types.ModuleType(module))
+    patch.setitem(sys.modules, module, types.SimpleNamespace(**{name: kind}))
+    return kind
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["node", "node under encoder"])
-def test_configuration_nodes_are_data(inner, experts, backbone, saved, foreign):
-    """Configuration nodes, an optimizer's state, numpy numbers, a stray position_ids, unused weights."""
+def test_configuration_nodes_are_data(inner, experts, backbone, saved, monkeypatch):
+    """Nodes of omegaconf, an optimizer's state, numpy numbers, a stray position_ids, unused weights."""
     state = run_state(experts["attn"], "attn", num_expert=np.int64(3))
-    node = DictConfig(state["encoder_params"])
     optimizer = torch.optim.AdamW(backbone[0].parameters())
-    state |= {
-        "encoder_params": {"do_lower_case": True, "encoder": node} if inner else node,
-        "optimizer_dict": optimizer.state_dict() | {"base": [np.float64(3e-4)]},
-        "epoch": np.int64(19),
-        "offset": np.float32(0),
-    }
+    state |= {"optimizer_dict": optimizer.state_dict() | {"base": [np.float64(3e-4)]}, "epoch": np.int64(19)}
     state["model_dict"] |= {"linear.weight": torch.ones(2, 2), "linear.bias": torch.ones(2)}
-    path = saved(state, _use_new_zipfile_serialization=inner)
-    foreign()
+    with monkeypatch.context() as patch:
+        value = add_class(patch, "omegaconf.nodes", "AnyNode")
+        content = {key: value(_val=each) for key, each in state["encoder_params"].items()}
+        about = {"ref_type": dict, "key_type": int, "object_type": typing.Any}
+        node = add_class(patch, "omegaconf.dictconfig", "DictConfig")(_content=content, _metadata=about)
+        state["encoder_params"] = {"do_lower_case": True, "encoder": node} if inner else node
+        path = saved(state, _use_new_zipfile_serialization=inner)
     with pytest.raises(ModuleNotFoundError):
         torch.load(path, weights_only=False)
     encoder = Encoder.load(path)
@@ -240,26 +224,16 @@ def with_parameters(**parameters):
 QUERY = "encoder.layer.1.attention.self.moe_query.2.weight"
 REFUSED = {
     "an expert's weight is missing": (without(QUERY), f"1 weights are missing.*{QUERY}"),
-    "one encoder is missing": (
-        without("ctx_model"),
-        "expected one ctx_model...embeddings.word_embeddings.weight, found 0",
-    ),
+    "one encoder is missing": (without("ctx_model"), "expected one ctx_model...embeddings.word_.*, found 0"),
     "a fourth expert": (
         with_weight(QUERY.replace("query.2", "query.3"), torch.ones(32, 32)),
         "2 weights are unknown here, the first is question_model.encoder.encoder.layer.1",
-    ),
-    "another shape": (
-        with_weight(QUERY, torch.ones(32, 16)),
-        rf"{QUERY} has the shape \(32, 16\), config.json says \(32, 32\)",
     ),
     "two encoders": (
         with_weight(QUERY, torch.ones(32, 32), towers=["ctx_model"]),
         "differs between question_model and ctx_model; two encoders are not supported",
     ),
-    "not shared": (with_parameters(shared_encoder=False), "shared_encoder is False; with experts"),
     "a projection": (with_parameters(projection_dim=128), "projection_dim is 128; projections"),
-    "another representation": (with_parameters(q_rep_method="span_max"), "q_rep_method is 'span_max'; known"),
-    "a gate chooses": (with_parameters(use_infer_expert=True), "experts that a gate chooses"),
     "six experts": (with_parameters(num_expert=6), "num_expert is 6; known: 3"),
     "tokens choose": (with_parameters(moe_type="mod2:tok"), r"moe_type is 'mod2:tok'; known: mod\{N\}:attn"),
     "another rule": (with_parameters(moe_type="mod3:attn"), "states moe_type 'mod3:attn', but the layers 2"),
@@ -273,9 +247,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case, experts, saved, cache):
-    spoil, message = REFUSED[case]
+@pytest.mark.parametrize(("spoil", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(spoil, message, experts, saved, cache):
     state = run_state(experts["attn"], "attn")
     spoil(state)
     path = saved(state)

@@ -127,56 +127,34 @@ def test_a_projection_may_have_one_of_its_names(kept, published, copy):
     assert Encoder.load(copy, device="cpu").fingerprint == whole.fingerprint
 
 
-def without(*endings):
-    def change(weights):
-        for name in [n for n in weights if n.endswith(endings)]:
-            del weights[name]
-
-    return change
+def without(pattern):
+    return lambda weights: {name: tensor for name, tensor in weights.items() if not re.search(pattern, name)}
 
 
-def unshared(weights):
-    name = "encoder.layer.1.multi_layers.2.aug_dense.weight"
-    weights[name] = weights[name] + 1
-
-
+SHARED = "encoder.layer.1.multi_layers.2.aug_dense.weight"
 REFUSED = {
-    "a query is missing": (
-        without("layer.1.multi_layers.3.attn.query.bias"),
-        "1 weights are missing, the first is encoder.layer.1.multi_layers.3.attn.query.bias",
-    ),
     "a projection is missing": (
-        without("mult_aug_dense2.1.bias", "multi_layers.1.aug_dense2.bias"),
+        without(r"mult_aug_dense2\.1\.bias|multi_layers\.1\.aug_dense2\.bias"),
         "1 weights are missing, the first is encoder.mult_aug_dense2.1.bias",
     ),
-    "projections that are not shared": (unshared, "multi_layers.2.aug_dense.weight differs from encoder"),
+    "projections that are not shared": (lambda w: w | {SHARED: w[SHARED] + 1}, f"{SHARED} differs from encoder"),
     "three codes": (
-        lambda w: [w.pop(n) for n in [*w] if re.search(r"(multi_layers|mult_aug_dense2?)\.3\.", n)],
+        without(r"(multi_layers|mult_aug_dense2?)\.3\."),
         r"PALs for 3 codes; known: 4, for \[CLF\], \[PRX\], \[QRY\], \[RGN\]",
-    ),
-    "a scale beside": (
-        lambda w: w.update({"encoder.layer.0.multi_lhuc.0.lhuc": torch.ones(HIDDEN)}),
-        "1 weights of the encoder are unknown here, the first is encoder.layer.0.multi_lhuc",
-    ),
-    "another shape": (
-        lambda w: w.update({"encoder.layer.0.multi_layers.0.attn.key.bias": torch.ones(3)}),
-        r"attn.key.bias has the shape \(3,\)",
     ),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case, copy, cache):
-    (change, message), path = REFUSED[case], copy / "pytorch_model.bin"
-    weights = torch.load(path)
-    change(weights)
-    torch.save(weights, path)
+@pytest.mark.parametrize(("change", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(change, message, copy, cache):
+    path = copy / "pytorch_model.bin"
+    torch.save(change(torch.load(path)), path)
     with pytest.raises(InputError, match=message):
         Encoder.load(copy)
     assert not list((cache / "converted").iterdir()), "nothing half-made stays"
 
 
-@pytest.mark.parametrize("key, value", [("pals", False), ("mult", False), ("houlsby", True), ("top", True)])
+@pytest.mark.parametrize("key, value", [("pals", False), ("houlsby", True)])
 def test_other_settings_are_refused(key, value, copy):
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps(config | {key: value}))
