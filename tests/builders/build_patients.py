@@ -18,28 +18,20 @@ def told(name: str, words: str) -> str:
     return " ".join([disease, disease, *draw.sample(FILLERS, 3)])
 
 
-def write_release(folder: Path, search: str = "PPR", *, each: int = 3, older: bool = False) -> Path:
+def write_release(folder: Path, search: str = "PPR", *, each: int = 3) -> Path:
     """Write a release of DISEASES diseases; in train `each` patients of one ask, in dev and test one.
 
     Those who ask tell of signs and are not in the corpus; `each` documents of a disease name it.
     """
     sides = {"train": range(each), "dev": range(each, each + 1), "test": range(each + 1, each + 2)}
     found = [f"{1000 * DISEASES + d}-{n}" for d in range(DISEASES) for n in range(each)]
-    names = {"corpus": "{0}/corpus.jsonl", "qrels": "{0}/qrels_{1}.tsv"}
-    if older:
-        names = {"corpus": "{0}/{0}_corpus.jsonl", "qrels": "{0}/{0}_{1}_qrels.tsv"}
     rows = ({"_id": name, "title": "", "text": told(name, NAMES)} for name in found)
-    lines(folder / names["corpus"].format(search), rows)
+    lines(folder / search / "corpus.jsonl", rows)
     for split, numbers in sides.items():
         asking = [f"{d}-{n}" for d in range(DISEASES) for n in numbers]
         rows = ({"_id": name, "text": told(name, SIGNS)} for name in asking)
         lines(folder / f"queries/{split}_queries.jsonl", rows)
-        judged = [
-            f"{name}\t{other}\t1"
-            for name in asking
-            for other in found
-            if int(other.partition("-")[0]) % DISEASES == int(name.partition("-")[0])
-        ]
-        path = folder / names["qrels"].format(search, split)
-        text(path, "query-id\tcorpus-id\tscore\n" + "\n".join(judged) + "\n")
+        of = {name: int(name.partition("-")[0]) % DISEASES for name in (*asking, *found)}
+        judged = [f"{name}\t{other}\t1\n" for name in asking for other in found if of[other] == of[name]]
+        text(folder / search / f"qrels_{split}.tsv", "query-id\tcorpus-id\tscore\n" + "".join(judged))
     return folder

@@ -44,12 +44,12 @@ class Raw:
         """Write MICoL's definitions."""
         lines(self.folder / "micol/MAG_label.json", TOPICS)
 
-    def descriptors(self, *, year: int = 2022) -> None:
+    def descriptors(self) -> None:
         """Write three descriptors of MeSH: D1 Neoplasms (Tumor), D2 Heart, D3 Eye (Eyes)."""
         records = (("D1", "Neoplasms", "New growth.", "Tumors"), ("D2", "Heart", "It beats.", "Heart"))
         records += (("D3", "Eye", "It sees.", "Eyes"),)
         inside = "\n".join(DESCRIPTOR.format(id=i, name=n, note=d, other=o) for i, n, d, o in records)
-        text(self.folder / f"mesh/desc{year}.xml", DESCRIPTORS.format(records=inside))
+        text(self.folder / "mesh/desc2022.xml", DESCRIPTORS.format(records=inside))
 
     def triplets(self, split: str, rows: Iterable[tuple[str, str, str]], *, parquet: bool = False) -> None:
         """Write citation triplets of SciRepEval by ids."""

@@ -40,9 +40,8 @@ class ZoteroBuilder:
         database.execute("INSERT INTO groups VALUES (99, ?, 'Reading group')", [READING_GROUP])
 
     def add_collection(self, name: str, parent: int | None = None, library: int = MINE) -> int:
-        return self._insert(
-            "collections", collectionName=name, parentCollectionID=parent, libraryID=library, key=name[:8]
-        )
+        about = {"parentCollectionID": parent, "libraryID": library, "key": name[:8]}
+        return self._insert("collections", collectionName=name, **about)
 
     def add_item(self, kind, key, fields=(), *, creators=(), tags=(), collections=(), library=MINE, deleted=False):
         """Add an item and return its number; fields: name -> value; creators: (kind, given, last)."""
@@ -68,11 +67,8 @@ class ZoteroBuilder:
         return found[0] if found else self._insert(table, **values)
 
     def _insert(self, table: str, **values: object) -> int:
-        marks = ", ".join("?" * len(values))
-        cursor = self.database.execute(
-            f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", list(values.values())
-        )
-        return cursor.lastrowid or 0
+        insertion = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        return self.database.execute(insertion, list(values.values())).lastrowid or 0
 
 
 def build_zotero(path: Path) -> None:
@@ -93,9 +89,8 @@ def build_zotero(path: Path) -> None:
             "extra": "PMID: 90000001\nCitation Key: brandstrom1999",
         }
         people = [("editor", "Ed", "Itor"), ("author", "Åsa", "Brandström"), ("author", "", "Tidal Society")]
-        library.add_item(
-            "journalArticle", "WRACK001", wrack, creators=people, tags=["kelp", "carbon"], collections=[tides]
-        )
+        tags = ["kelp", "carbon"]
+        library.add_item("journalArticle", "WRACK001", wrack, creators=people, tags=tags, collections=[tides])
         preprint = {"title": "Tides in small harbours", "archiveID": "arXiv:2101.00001", "repository": "arXiv"}
         library.add_item("preprint", "TIDES001", preprint, collections=[thesis])
         case = {
@@ -103,9 +98,8 @@ def build_zotero(path: Path) -> None:
             "dateDecided": "1888-00-00 1888",
             "abstractNote": "On the right to drain.",
         }
-        library.add_item(
-            "case", "CASE0001", case, library=READING_GROUP, collections=[shared], creators=[("counsel", "A", "B")]
-        )
+        place = {"library": READING_GROUP, "collections": [shared]}
+        library.add_item("case", "CASE0001", case, creators=[("counsel", "A", "B")], **place)
         library.add_item("attachment", "PDF00001", {"title": "wrack.pdf"})
         library.add_item("note", "NOTE0001")
         library.add_item("annotation", "ANNO0001")

@@ -13,24 +13,14 @@ def title(kind, number):
 def write_open_data(folder):
     write(folder, "ir_csfcube/corpus", [{"_id": "1", "title": SHARED, "text": "Gecko feet."}])
     write(folder, "arxiv_multidomain/papers-0", [*_arxiv(), _arxiv_paper(999, "train") | {"title": SHARED}])
-    write(
-        folder,
-        "labels_arxiv/categories",
-        [
-            {"id": name, "name": name.upper(), "definition": None, "alias_of": None}
-            for name in ("cs.LG", "cs.CV", "q-bio.PE")
-        ],
-    )
+    names = ("cs.LG", "cs.CV", "q-bio.PE")
+    categories = [{"id": name, "name": name.upper(), "definition": None, "alias_of": None} for name in names]
+    write(folder, "labels_arxiv/categories", categories)
     write(folder, "labels_mesh/descriptors", [{"id": "D1", "name": "Humans", "tree_numbers": ["B01"]}])
-    write(
-        folder,
-        "xmc_pubmed_mesh/papers",
-        [
-            paper(f"pmid:{i}", title("drug", i), mesh=["Humans", "Odd"], split=part, authors=None)
-            for part, numbers in (("train", range(5)), ("dev", range(10, 13)), ("test", range(20, 22)))
-            for i in numbers
-        ],
-    )
+    parts = {**dict.fromkeys(range(5), "train"), **dict.fromkeys(range(10, 13), "dev"), 20: "test", 21: "test"}
+    about = {"mesh": ["Humans", "Odd"], "authors": None}
+    drugs = [paper(f"pmid:{i}", title("drug", i), split=part, **about) for i, part in parts.items()]
+    write(folder, "xmc_pubmed_mesh/papers", drugs)
     write(folder, "citegraph_vis/papers", _vis())
     write(folder, "conference_papers/papers-0", _conferences())
     write(folder, "scirepeval_samples/search", _searches())
@@ -38,14 +28,9 @@ def write_open_data(folder):
 
 
 def _arxiv_paper(number, part):
-    more = {
-        "split": part,
-        "year": 2016,
-        "field": ("Biology", "Computer Science", "Alchemy")[number % 3],
-        "categories": [("cs.LG", "cs.CV")[number % 2], "q-bio.PE"],
-        "authors": [f"Author {number // 2}"],
-    }
-    return paper(f"arxiv:1.{number}", title("physical", number), **more)
+    field = ("Biology", "Computer Science", "Alchemy")[number % 3]
+    more = {"categories": [("cs.LG", "cs.CV")[number % 2], "q-bio.PE"], "authors": [f"Author {number // 2}"]}
+    return paper(f"arxiv:1.{number}", title("physical", number), split=part, year=2016, field=field, **more)
 
 
 def _arxiv():
@@ -56,29 +41,18 @@ def _arxiv():
 def _vis():
     """Papers of 2010 cite the two before; those of 2015 are dev and cite papers of 2010; 2016 is test."""
     years = {i: 2010 if i < 40 else 2015 if i < 70 else 2016 for i in range(80)}
+    cited = {i: {i - 1, i - 2} if year == 2010 else {i % 40, 75} for i, year in years.items()}
     return [
-        paper(
-            f"10.1109/vis.{i}",
-            title("visual", i),
-            year=year,
-            references=[f"10.1109/vis.{j}" for j in ({i - 1, i - 2} if year == 2010 else {i % 40, 75})],
-        )
+        paper(f"10.1109/vis.{i}", title("visual", i), year=year, references=[f"10.1109/vis.{j}" for j in cited[i]])
         for i, year in years.items()
     ]
 
 
 def _conferences():
     years = {i: 2010 if i < 60 else 2021 if i < 90 else 2023 for i in range(100)}
+    same = {"venue": "ICRA", "tldr": "We build robots that walk over ice and snow.", "keywords": ["robots"]}
     return [
-        paper(
-            f"pl-{i:08d}",
-            title("robotic", i),
-            year=year,
-            venue="ICRA",
-            author_ids=[f"ieee:{i // 5}", ""] if i % 7 else [],
-            tldr="We build robots that walk over ice and snow.",
-            keywords=["robots"],
-        )
+        paper(f"pl-{i:08d}", title("robotic", i), year=year, author_ids=[f"ieee:{i // 5}", ""] if i % 7 else [], **same)
         for i, year in years.items()
     ]
 
