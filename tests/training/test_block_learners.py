@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 from transformers import BertConfig, BertForMaskedLM
 
 from build_methods import perturb_weights
@@ -70,16 +71,13 @@ def prepare_all(learner, blocks=BLOCKS):
 def test_masked_lm_is_that_of_the_reference_library(encoder, peer_model):
     learner = learner_of(encoder, "masked-lm")
     blocks = prepare_all(learner)
-    longest = max(len(b.ids) for b in blocks)
-    ids, labels = torch.zeros(4, longest, dtype=torch.long), torch.full((4, longest), -100)
-    mask = torch.zeros_like(ids)
+    ids = pad_sequence([torch.from_numpy(block.ids) for block in blocks], batch_first=True, padding_value=-1)
+    labels = torch.full_like(ids, -100)
     for row, block in enumerate(blocks):
-        ids[row, : len(block.ids)] = torch.from_numpy(block.ids)
         labels[row, block.positions] = torch.from_numpy(block.targets)
-        mask[row, : len(block.ids)] = 1
     reference = peer_model[1]
     reference.zero_grad()
-    expected = reference(input_ids=ids, attention_mask=mask, labels=labels).loss
+    expected = reference(input_ids=ids.clamp_min(0), attention_mask=ids >= 0, labels=labels).loss
     expected.backward()
     loss, gradients = step(encoder, learner)
     assert loss == pytest.approx(expected.item(), rel=1e-5)

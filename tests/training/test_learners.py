@@ -59,8 +59,8 @@ def batch_of(examples, seed=0):
     return Batch(examples=examples, format="search", query="query", candidate="paper", seed=seed)
 
 
-def build_learners(encoder, *objectives):
-    """One learner for each objective; any teacher is the encoder with other weights."""
+def build_learners(encoder, *objectives, other_teacher=None):
+    """One learner for each objective; any teacher is the encoder with other weights, unless another is given."""
 
     def teacher(_name, max_length=None, precision="float32"):
         asked = {"max_length": max_length, "precision": precision}
@@ -75,7 +75,7 @@ def build_learners(encoder, *objectives):
         processes=Processes("cpu"),
         labels=("bio", "physics"),
         candidates={item_key(paper): paper for paper in (LIGHT, CELL, STAR, MOON)},
-        load_model=teacher,
+        load_model=teacher if other_teacher is None else lambda *_, **__: other_teacher,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -87,34 +87,35 @@ def build_joint_step(encoder, *objectives, kind=JointStep):
     return kind(encoder, found, processes=Processes("cpu"), settings=PassSettings(chunk_tokens=64))
 
 
-def step(encoder, **objective):
-    """Return the loss of one batch."""
+def step(encoder, examples=EXAMPLES, seed=0, **objective):
+    """Return the loss of one batch, whose gradient then is there."""
     encoder.model.train()
-    (loss,) = build_joint_step(encoder, {"name": "contrast"} | objective)([(0, batch_of(EXAMPLES))], 1.0)
+    (loss,) = build_joint_step(encoder, objective)([(0, batch_of(examples, seed))], 1.0)
+    assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
     encoder.prepare()
     return loss
 
 
-def expected(encoder, negatives, known=None, temperature=1.0):
-    vectors = [
-        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
-        for items, role in (
-            ([e.query for e in EXAMPLES], "query"),
-            ([e.positives[0] for e in EXAMPLES], "paper"),
-            (negatives, "paper"),
-        )
-        if items
-    ]
-    known = None if known is None else torch.tensor(known)
-    return in_batch_contrastive(*vectors, temperature=temperature, known_positives=known).item()
+def encode(encoder, items, role="paper", **options):
+    return torch.from_numpy(encoder.encode(items, format="search", role=role, **options))
+
+
+def unit(*asked):
+    return F.normalize(encode(*asked), dim=-1)
+
+
+QUERIES = ["light wave", "planet galaxy", "mouse"]
 
 
 def test_known_positives_are_no_negatives(encoder):
     """STAR answers the first query too; CELL as a negative of others is the third query's positive."""
     known = [[True, True, False, False, False], [False, True, False, False, False], [False, False, True, True, True]]
-    found = step(encoder, similarity="cosine", mask_known=True)
-    assert found == pytest.approx(expected(encoder, [CELL, CELL], known), abs=1e-5)
-    assert found < step(encoder, similarity="cosine")
+    queries, others = unit(encoder, QUERIES, "query"), unit(encoder, [LIGHT, STAR, CELL, CELL, CELL])
+    known = {"known_positives": torch.tensor(known), "temperature": 1.0}
+    expected = in_batch_contrastive(queries, others[:3], others[3:], **known).item()
+    found = step(encoder, name="contrast", similarity="cosine", mask_known=True)
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert found < step(encoder, name="contrast", similarity="cosine")
 
 
 @pytest.mark.parametrize(
@@ -152,17 +153,11 @@ def test_reciprocal_ranks_by_hand():
 
 def test_triplets_take_their_own_negatives(encoder):
     """Two triplets; an example without a negative is none."""
-    learner = build_joint_step(encoder, {"name": "triplet", "margin": 0.7})
-    assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
-    queries, near, far = (
-        torch.from_numpy(encoder.encode(items, format="search", role=role))
-        for items, role in ((["light wave", "planet galaxy"], "query"), ([LIGHT, STAR], "paper"), ([CELL] * 2, "paper"))
-    )
-    distances = (queries - near).norm(dim=1) - (queries - far).norm(dim=1) + 0.7
-    encoder.model.train()
-    (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
-    assert loss == pytest.approx(distances.clamp_min(0).mean().item(), abs=1e-5)
-    assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
+    objective = {"name": "triplet", "margin": 0.7}
+    assert [build_learners(encoder, objective)[0].fits(example) for example in EXAMPLES] == [True, True, False]
+    queries, papers = encode(encoder, QUERIES[:2], "query"), encode(encoder, [LIGHT, STAR, CELL, CELL])
+    distances = (queries - papers[:2]).norm(dim=1) - (queries - papers[2:]).norm(dim=1) + 0.7
+    assert step(encoder, EXAMPLES[:2], **objective) == pytest.approx(distances.clamp_min(0).mean().item(), abs=1e-5)
 
 
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
@@ -200,41 +195,30 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, fac
 @pytest.mark.parametrize("most", [0, 4, 9])
 def test_labels_are_ranked_among_all_of_the_source(most, encoder):
     """All four stand in the sum, that of no example too; both labels of the first example count."""
-    settings = {"temperature": 0.2, "similarity": "cosine"}
-    papers, labels = (
-        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
-        for items, role in (([e.query for e in EXAMPLES], "query"), ([LIGHT, CELL, STAR, MOON], "paper"))
-    )
+    papers, labels = unit(encoder, QUERIES, "query"), unit(encoder, [LIGHT, CELL, STAR, MOON])
     carried = torch.tensor([[1, 0, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
     expected = label_ranking(papers, labels, carried, temperature=0.2).item()
-    encoder.model.train()
-    learner = build_joint_step(encoder, {"name": "label-ranking", "max_labels": most, **settings})
-    assert learner([(0, batch_of(EXAMPLES))], 1.0)[0] == pytest.approx(expected, abs=1e-5)
-    assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
+    objective = {"name": "label-ranking", "max_labels": most, "temperature": 0.2, "similarity": "cosine"}
+    assert step(encoder, **objective) == pytest.approx(expected, abs=1e-5)
 
 
 def test_sampled_labels_are_weighted_for_all_others(encoder):
     """Of the three labels that this paper lacks one is drawn, and stands for all three."""
-    batch = batch_of(EXAMPLES[1:2], 7)
-    learner = build_joint_step(encoder, {"name": "label-ranking", "temperature": 0.2, "max_labels": 2})
-    (_, (step, _)) = build_learners(encoder, {"name": "label-ranking", "max_labels": 2})[0].select_texts(batch)
-    (paper,) = torch.from_numpy(encoder.encode([EXAMPLES[1].query], format="search", role="query"))
-    star, other = torch.from_numpy(encoder.encode(step, format="search", role="paper"))
+    objective = {"name": "label-ranking", "temperature": 0.2, "max_labels": 2}
+    (_, (labels, _)) = build_learners(encoder, objective)[0].select_texts(batch_of(EXAMPLES[1:2], 7))
+    (paper,), (star, other) = encode(encoder, QUERIES[1:2], "query"), encode(encoder, labels)
     expected = F.softplus((other - star) @ paper / 0.2 + math.log(3))
-    encoder.model.train()
-    assert learner([(0, batch)], 1.0)[0] == pytest.approx(expected.item(), abs=1e-4)
+    assert step(encoder, EXAMPLES[1:2], seed=7, **objective) == pytest.approx(expected.item(), abs=1e-4)
 
 
 def test_facets_are_contrasted_one_by_one(faceted):
     settings = {"best_pair_weight": 0.3, "mix": "logits"}
-    asked = (["light wave", "planet galaxy"], "query"), ([LIGHT, STAR], "paper"), ([CELL] * 2, "paper")
-    found = [faceted.encode(items, format="search", role=role, facets=True) for items, role in asked]
-    expected = facet_contrast(*map(torch.from_numpy, found), **settings).item()
-    learner = build_joint_step(faceted, {"name": "facets", **settings})
-    assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
-    faceted.model.train()
-    (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
-    assert loss == pytest.approx(expected, abs=1e-5)
+    queries = encode(faceted, QUERIES[:2], "query", facets=True)
+    papers = encode(faceted, [LIGHT, STAR, CELL, CELL], facets=True)
+    expected = facet_contrast(queries, papers[:2], papers[2:], **settings).item()
+    (learner,) = build_learners(faceted, {"name": "facets", **settings})
+    assert [learner.fits(example) for example in EXAMPLES] == [True, True, False]
+    assert step(faceted, EXAMPLES[:2], name="facets", **settings) == pytest.approx(expected, abs=1e-5)
 
 
 def with_answers(name):
@@ -282,15 +266,11 @@ def test_a_head_standardizes_its_input(encoder):
 
 def test_the_weight_of_supervised_contrast(encoder):
     """SciRepEval's mix: 0.1 of the cross-entropy and 0.9 of the contrastive loss."""
-    examples = batch_of(with_answers("classification"))
-    losses = []
-    for share in (0.0, 1.0, 0.9):
-        learner = build_joint_step(encoder, {"name": "classification", "dropout": 0.0, "contrastive_weight": share})
-        losses += learner([(0, examples)], 1.0)
+    objective, examples = {"name": "classification", "dropout": 0.0}, with_answers("classification")
+    losses = [step(encoder, examples, **objective, contrastive_weight=share) for share in (0.0, 1.0, 0.9)]
     assert losses[2] == pytest.approx(0.1 * losses[0] + 0.9 * losses[1], abs=1e-6)
-    vectors = torch.from_numpy(encoder.encode([e.query for e in EXAMPLES], format="search", role="query"))
-    unit = F.normalize(vectors, dim=-1)
-    exp = (unit @ unit.T / 0.3).exp()
+    vectors = unit(encoder, QUERIES, "query")
+    exp = (vectors @ vectors.T / 0.3).exp()
     by_hand = torch.log(exp[0, 1] / (exp[0, 1] + exp[0, 2])) + torch.log(exp[1, 0] / (exp[1, 0] + exp[1, 2]))
     assert losses[1] == pytest.approx(-by_hand.item() / 2 / 3, abs=1e-4)  # 2 texts of the class, 3 texts
 
@@ -308,15 +288,9 @@ def test_a_teachers_vectors_are_cached_unless_the_recipe_says_no(encoder, name, 
 
 def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
     """The student's cosines after the map are its own; where the teacher's vectors lie in a subspace, the loss is 0."""
-    width = encoder.dim
-
-    def wider(_name, max_length=None, precision="float32"):
-        other = build_learners(encoder, {"name": "vectors", "teacher": "t", "cache_teacher": False})[0].teacher
-        return Ensemble([encoder, other], join="concat")
-
-    context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=wider)
-    table = {"name": "vectors", "teacher": "t", "cache_teacher": False}
-    learner = learners["vectors"](check_objective(table), context)
+    width, table = encoder.dim, {"name": "vectors", "teacher": "t", "cache_teacher": False}
+    wider = Ensemble([encoder, build_learners(encoder, table)[0].teacher], join="concat")
+    (learner,) = build_learners(encoder, table, other_teacher=wider)
     vectors = torch.randn(6, width, generator=torch.Generator().manual_seed(0), requires_grad=True)
     mapped = learner.modules(vectors)
     assert mapped.shape == (6, 2 * width) and torch.allclose(mapped @ mapped.T, vectors @ vectors.T, atol=1e-4)
@@ -329,9 +303,9 @@ def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
         learner.modules.weight.copy_(directions)
         columns, _ = torch.linalg.qr(directions)
     exact = (target @ columns).requires_grad_()
-    loss = learner.loss(batch, list(exact.split([len(group) for group in groups])))
-    assert abs(loss.item()) < 1e-5
-    worse = learner.loss(batch, list(exact.flip(0).split([len(group) for group in groups])))
+    sizes = [len(group) for group in groups]
+    assert abs(learner.loss(batch, list(exact.split(sizes))).item()) < 1e-5
+    worse = learner.loss(batch, list(exact.flip(0).split(sizes)))
     worse.backward()
     assert worse.item() > 1e-3 and learner.modules.weight.grad.abs().max() > 0
 
@@ -355,12 +329,9 @@ def test_similarities_of_queries_or_of_all_texts(encoder, pairs):
 
 
 def test_a_narrower_teacher_is_refused(encoder):
-    class Narrow:
-        dim = encoder.dim - 1
-
-    context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=lambda *_: Narrow())
+    narrow = SimpleNamespace(dim=encoder.dim - 1)
     with pytest.raises(InputError, match="fewer than the student's 32; the objective similarity compares any widths"):
-        learners["vectors"](check_objective({"name": "vectors", "teacher": "t"}), context)
+        build_learners(encoder, {"name": "vectors", "teacher": "t"}, other_teacher=narrow)
 
 
 # ---- What is hidden from a masked language model and from the rows of a decoder ----

@@ -107,7 +107,6 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
     assert set(dev["dev_scores"]) == {"train/space", "train/cells"}
     assert (run / "words" / "model" / HEAD_FILE).exists()
     assert not (run / "search" / "model" / HEAD_FILE).exists()
-
     assert max(row["step"] for row in rows) == 6
     run_until(3, recipe, folder / "again", stage="small")
     again = Encoder.load(run_recipe(recipe, folder / "again", device="cpu"))
@@ -123,12 +122,10 @@ def test_shards_of_another_vocabulary_are_refused(folder):
 
 
 @pytest.mark.parametrize("shards", ["train", "dev/space"])
-@pytest.mark.parametrize("damage", ["cut short", "one bit"])
-def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards, damage):
+def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards):
     (shard,) = (folder / shards).glob("tokens-*.npy")
     whole = shard.read_bytes()
-    changed = whole[:-20] if damage == "cut short" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
-    shard.write_bytes(changed)
+    shard.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
     with pytest.raises(InputError, match=shard.name):
         run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
     assert not (folder / "run" / "words").exists()
