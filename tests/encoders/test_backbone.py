@@ -137,9 +137,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case, bare, weights):
-    spoil, message = REFUSED[case]
+@pytest.mark.parametrize(("spoil", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(spoil, message, bare, weights):
     spoil(bare, weights)
     with pytest.raises(InputError) as caught:
         read_backbone(bare)

@@ -23,13 +23,9 @@ from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError, ShownWarning
 
 
-@pytest.fixture(params=["cls", "mean", "last"])
-def encoder(request, tiny_model):
-    return Encoder.load(tiny_model, pooling=request.param, device="cpu")
-
-
-def test_the_same_bits_on_any_number_of_cores(encoder):
-    draw = random.Random(0)
+@pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
+def test_the_same_bits_on_any_number_of_cores(pooling, tiny_model):
+    encoder, draw = Encoder.load(tiny_model, pooling=pooling, device="cpu"), random.Random(0)
     texts = [" ".join(draw.choices(WORDS, k=draw.choice((0, 1, 3, 10, 60, 200)))) for _ in range(60)]
     expected = encoder.encode(texts)
     for threads in (1, 2, 3):

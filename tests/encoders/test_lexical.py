@@ -16,43 +16,38 @@ OTHERS = ["a laser and an insect", "the the the", "", "proof of growth"]
 
 
 @pytest.fixture
-def plain(tiny_model):
-    return Encoder.load(tiny_model, pooling="mean", device="cpu")
-
-
-@pytest.fixture
-def lexical_encoder(plain):
-    return add_lexical_features(plain, TEXTS, width=WIDTH, share=0.5)
+def lexical_encoder(tiny_encoder):
+    return add_lexical_features(tiny_encoder, TEXTS, width=WIDTH, share=0.5)
 
 
 def unit(rows):
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
 
 
-def by_hand(lexical_encoder, plain, texts):
+def by_hand(lexical_encoder, tiny_encoder, texts):
     """Vectors from the weights alone."""
     part = {name: weight.detach().double().numpy() for name, weight in lexical_encoder.model.lexical.named_parameters()}
-    table = plain.model.embeddings.word.weight.detach().double().numpy()
+    table = tiny_encoder.model.embeddings.word.weight.detach().double().numpy()
     bags = []
-    for ids in plain.tokenize(texts):
+    for ids in tiny_encoder.tokenize(texts):
         bags.append(sum(part["weight"][each] * (table[each] - part["centre"]) for each in ids))
     lexical = np.stack(bags) @ part["words.weight"].T
     lexical *= part["share"] / np.maximum(np.linalg.norm(lexical, axis=1, keepdims=True), 1)
-    meant = unit(plain.encode(texts).astype(np.float64) @ part["dense.weight"].T)
+    meant = unit(tiny_encoder.encode(texts).astype(np.float64) @ part["dense.weight"].T)
     return np.concatenate([meant, lexical], axis=1)
 
 
-def test_a_vector_is_a_dense_and_a_lexical_part(lexical_encoder, plain):
+def test_a_vector_is_a_dense_and_a_lexical_part(lexical_encoder, tiny_encoder):
     found = lexical_encoder.encode(OTHERS[:2])
-    np.testing.assert_allclose(found, by_hand(lexical_encoder, plain, OTHERS[:2]), atol=1e-5)
+    np.testing.assert_allclose(found, by_hand(lexical_encoder, tiny_encoder, OTHERS[:2]), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found[:, :-WIDTH], axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found[0, -WIDTH:]), 0.5, atol=1e-5)
     assert 0 < np.linalg.norm(found[1, -WIDTH:]) < 0.05
 
 
-def test_words_weigh_as_in_bm25(lexical_encoder, plain):
+def test_words_weigh_as_in_bm25(lexical_encoder, tiny_encoder):
     weight = lexical_encoder.model.lexical.weight.detach().numpy()
-    number = plain.tokenizer.token_to_id
+    number = tiny_encoder.tokenizer.token_to_id
     # "laser" stands in 30 of 128 texts: 14 with it first, 14 second, 2 twice
     assert weight[number("laser")] == pytest.approx(np.log(1 + 98.5 / 30.5), abs=1e-5)
     assert weight[number("the")] == pytest.approx(np.log(1 + 0.5 / 128.5), abs=1e-5)
@@ -76,7 +71,7 @@ def test_methods_grow_from_it(lexical_encoder, method, tmp_path):
     np.testing.assert_allclose(again, every["search"], atol=1e-5)
 
 
-def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
+def test_a_smaller_model_copies_it(lexical_encoder, tiny_encoder, tmp_path):
     lexical_encoder.save(tmp_path / "model")
     config = lexical_encoder.model.config
     shape = {name: getattr(config, name) for name in ("hidden", "heads", "intermediate", "positions", "types")}
@@ -103,6 +98,6 @@ def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
         (TEXTS, {"share": 0.0}, "share is 0.0, not a finite number above 0"),
     ],
 )
-def test_what_cannot_be_is_refused(plain, texts, changes, message):
+def test_what_cannot_be_is_refused(tiny_encoder, texts, changes, message):
     with pytest.raises(InputError, match=message):
-        add_lexical_features(plain, texts, **({"width": WIDTH} | changes))
+        add_lexical_features(tiny_encoder, texts, **({"width": WIDTH} | changes))

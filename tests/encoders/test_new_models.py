@@ -34,9 +34,8 @@ def test_a_new_model_is_roberta_over_its_vocabulary(vocabulary, tmp_path):
     np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
-def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
-    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    config = other.model.config
+def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_encoder):
+    other, config = tiny_encoder, tiny_encoder.model.config
     shape = SHAPE | {"layers": 1, "heads": config.heads, "intermediate": config.intermediate}
     encoder = create_encoder(shape, vocabulary, initializer=partial(copy_weights, other=other, layers=[config.layers]))
     table, given = encoder.model.embeddings.word.weight, other.model.embeddings.word.weight

@@ -35,11 +35,6 @@ def written(encoder, tmp_path):
     return tmp_path / "written"
 
 
-def change(folder, **settings):
-    path = folder / SETTINGS
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-
-
 def test_what_is_written_opens_in_sentence_transformers_and_here(encoder, written, monkeypatch):
     again = Encoder.load(written, device="cpu")
     assert again.settings.method == "lora" and again.formats == encoder.formats
@@ -111,7 +106,8 @@ def test_a_folder_of_sentence_transformers_with_an_adapter(tiny_model, tmp_path)
     ],
 )
 def test_another_computation_is_refused(key, value, reason, written):
-    change(written / "adapters" / "proximity", **{key: value})
+    path = written / "adapters" / "proximity" / SETTINGS
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     with pytest.raises(InputError, match=rf"adapters/proximity/adapter_config.json: .*{reason}"):
         Encoder.load(written)
 
@@ -126,10 +122,9 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("case", DAMAGED)
-def test_weights_that_are_not_those_of_the_base_are_refused(case, written):
-    (rename, message), path = DAMAGED[case], written / "adapters" / "proximity" / WEIGHTS
-    weights = {}
+@pytest.mark.parametrize(("rename", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_weights_that_are_not_those_of_the_base_are_refused(rename, message, written):
+    path, weights = written / "adapters" / "proximity" / WEIGHTS, {}
     for name, tensor in read_tensors(path).items():
         weights |= rename(name, tensor)
     write_tensors(path, weights, {})
