@@ -56,12 +56,6 @@ def test_one_command_a_month_keeps_a_collection_current(name, command, tmp_path)
     assert status == 0 and contents("whole") == final
     assert (counts["new"], counts["encoded"], counts["outdated"]) == (len(final), len(final), 7)
     assert (counts["deleted"], counts["unknown_deletions"], counts["papers"]) == (0, 3, len(final))
-    before = Path("whole/manifest.json").read_bytes()
-    _, printed, _ = command("embed", base, *updates, "-o", "whole", "--corrections")
-    assert printed.startswith(
-        f"read {len(final) + 10} records: {len(final)} unchanged, 3 deletions of papers not stored, 7"
-    )
-    assert Path("whole/manifest.json").read_bytes() == before
     assert " 4" in next(line for line in command("inspect", *updates)[1].splitlines() if line.startswith("deletions"))
 
 
@@ -78,14 +72,14 @@ def test_an_input_of_deletions_alone_needs_a_collection(command, tmp_path):
 def test_a_pipe_and_parts_are_refused(command, tmp_path, monkeypatch):
     base, update = pubmed(tmp_path, STEPS[:2])
     os.mkfifo(tmp_path / "pipe")
-    status, _, error = command("embed", "pipe", "-o", "vecs", "--corrections")
-    assert status == 2 and "a pipe can be read only once; write it to a file" in error
-    status, _, error = command("embed", base, "-o", "vecs", "--part", "1/2", "--corrections")
-    assert status == 2 and "--corrections is for a collection that has papers" in error
-    status, _, error = command("embed", base, update, "-o", "vecs", "--ids-per-file", "--corrections")
-    assert status == 2 and "--ids-per-file: each file has ids of its own" in error
-    status, _, error = command("embed", base, update, "-o", "vecs", "--part", "1/1")
-    assert status == 2 and "the input deletes 2 papers" in error
+    for words, message in (
+        (("pipe", "--corrections"), "a pipe can be read only once; write it to a file"),
+        ((base, "--part", "1/2", "--corrections"), "--corrections is for a collection that has papers"),
+        ((base, update, "--ids-per-file", "--corrections"), "--ids-per-file: each file has ids of its own"),
+        ((base, update, "--part", "1/1"), "the input deletes 2 papers"),
+    ):
+        status, _, error = command("embed", *words, "-o", "vecs")
+        assert status == 2 and message in error
 
 
 def test_a_withdrawn_paper_is_said_and_a_missing_abstract_of_an_outdated_record_is_no_fault(command, tmp_path):
@@ -97,11 +91,8 @@ def test_a_withdrawn_paper_is_said_and_a_missing_abstract_of_an_outdated_record_
     write_lines(tmp_path / "a.jsonl.gz", rows[:2])
     options = ("a.jsonl.gz", "-o", "vecs", "--missing-abstract", "fail", "--corrections")
     status, printed, error = command("embed", *options)
-    assert (
-        status == 0
-        and "1 outdated by later ones" in printed
-        and "a.jsonl.gz: 1 withdrawn paper (2401.00001)\n" in error
-    )
+    assert status == 0 and "1 outdated by later ones" in printed
+    assert "a.jsonl.gz: 1 withdrawn paper (2401.00001)\n" in error
     assert contents("vecs") == {"2401.00001": ("Second version", "On waves.")}
     write_lines(tmp_path / "a.jsonl.gz", rows)
     status, _, error = command("embed", *options)

@@ -31,23 +31,6 @@ def test_duplicates_are_counted_by_source(command, tmp_path):
     assert "merged from: a.ris, record 1 (line 1); b.csv, record 1 (line 2)" in (tmp_path / "merged.bib").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["a.ris", "-o", "m.ris", "--review", "a.ris"], "a.ris is also read"),
-        (["a.ris", "-o", "m.csv", "--review", "m.csv"], "m.csv is the output and the review file"),
-        (["a.ris", "-o", "m.txt"], "its name must end with .bib"),
-        (["none.ris", "-o", "m.ris"], "none.ris: no such file"),
-        (["empty.ris", "-o", "m.ris", "--skip-bad"], "empty.ris: no records"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_nothing_is_written(command, tmp_path, words, message):
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    status, _, err = command(*words)
-    assert status == 2 and message in err
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
 def test_embed_merges_duplicates(command, tmp_path, monkeypatch, capsys):
     (tmp_path / "c.csv").write_text(CSV.replace("FROGS IN", "FROG IN"))
     words = ("a.ris", "c.csv", "-o", "vecs", "--merge-duplicates")

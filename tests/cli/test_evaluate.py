@@ -90,20 +90,6 @@ def test_judgements_of_absent_papers_alone_give_no_number(work_folder, monkeypat
     assert (result["status"], result["metrics"]) == ("failed", {}) and "'x2'" in result["reason"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--suite", "opne"], "unknown suite 'opne'; known: "),
-        ([], "--suite NAME, or --tasks FILE"),
-        (["--suite", "open", "--tasks", "my.toml"], "not both"),
-        (["--tasks", "my.toml", "--format", "music"], "unknown format 'music'"),
-    ],
-)
-def test_wrong_requests_are_status_2(work_folder, monkeypatch, capsys, words, message):
-    status, _, err = run(monkeypatch, capsys, "evaluate", "bm25", *words, "-o", "out")
-    assert status == 2 and message in err
-
-
 def test_moved_data_are_the_same_task(work_folder, monkeypatch, capsys):
     command = ["evaluate", "bm25", "-o", "out", "--tasks"]
     assert run(monkeypatch, capsys, *command, "my.toml")[0] == 0

@@ -43,11 +43,3 @@ def test_a_grid_then_every_seed(data, monkeypatch, capsys, tiny_model):
     status, out, err = run(monkeypatch, capsys, "compare", "out")
     assert status == 0, err
     assert "±" in out and "standard deviation over seeds" in out
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"), [("rate", "--grid 'rate' is not NAME=NUMBER,NUMBER"), ("rate=fast", "is not NAME=NUMBER")]
-)
-def test_grids_that_are_none(data, monkeypatch, capsys, tiny_model, grid, message):
-    status, _, err = run(monkeypatch, capsys, "evaluate", tiny_model, *TUNED, "--grid", grid)
-    assert status == 2 and message in err and err.count("\n") == 1

@@ -45,5 +45,3 @@ def test_prompts_and_width_of_a_folder(command, tiny_model, tmp_path):
     for role, call in (("query", theirs.encode_query), ("paper", theirs.encode_document)):
         assert np.abs(encoder.encode(["ice"], role=role) - call(["ice"])).max() < 1e-5
     assert encoder.dim == 8 and encoder.texts(["ice"], "query") == ["query: ice"]
-    status, _, err = command(tiny_model, "-o", tmp_path / "no", "--pooling", "mean", "--prompt", "document=x")
-    assert status == 2 and "unknown role; known: paper, query, label" in err

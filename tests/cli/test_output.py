@@ -61,14 +61,8 @@ def test_every_command_has_json_of_a_declared_schema():
     assert all(schema.startswith("sciprism.") and re.search(r"/\d$", schema) for schema in SCHEMAS)
 
 
-def test_an_error_is_one_json_object_with_the_same_status(command):
-    for words in (["search", "nowhere", "x"], ["search"], ["search", "--no-such-option"]):
-        plain, _, _ = command(*words)
-        status, out, err = command(*words, "--json")
-        document = json.loads(err)
-        assert not out and status == plain == document["exit"] == 2
-        assert list(document) == ["schema", "error", "exit"] and document["schema"] == "sciprism.error/1"
-    assert command("search", "nowhere", "--", "--json")[2].startswith("sciprism: ")  # a word of the query
+def test_after_two_hyphens_the_option_of_json_is_a_word(command):
+    assert command("search", "nowhere", "--", "--json")[2].startswith("sciprism: ")
 
 
 @pytest.mark.parametrize("words", [["models"], ["describe"], ["evaluate", "--list"], ["evaluate", "--help"]])
@@ -88,12 +82,8 @@ def test_lists_of_models_suites_and_recipes(command):
     Path("recipes/mine.toml").write_text('# What it is.\nname = "mine"\nreference = "ours"\nstages = []\n')
     Path("recipes/broken.toml").write_text("# no\n[")
     recipes = {each["path"]: each for each in json.loads(command("train", "--list", "--json")[1])["recipes"]}
-    assert recipes.pop("recipes/mine.toml") == {
-        "path": "recipes/mine.toml",
-        "name": "mine",
-        "reference": "ours",
-        "comment": "What it is.",
-    }
+    mine = {"path": "recipes/mine.toml", "name": "mine", "reference": "ours", "comment": "What it is."}
+    assert recipes.pop("recipes/mine.toml") == mine
     assert any(path.endswith("laptop/specter.toml") for path in recipes), "those that come with sciprism"
     assert "recipes/mine.toml\n    What it is.\n    ours\n" in command("train", "--list")[1]
 
@@ -137,24 +127,17 @@ def test_no_command_prints_what_steers_the_terminal(command: Command, monkeypatc
     Path(name).write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "", "title": evil}, [evil]]))
     Path("labels.csv").write_text(f"id,name\na{evil},dust{evil}\nb,gas\nc,\n", encoding="utf-8")
     Path("decisions.csv").write_text(f"id,decision,reason\np0{evil},exclude,{evil}\nother{evil},include,\n")
-    Path("odd.csv").write_text(f"{evil},b\n1,2\n")
     monkeypatch.setattr("sys.stdin", StringIO(f"i\nr {evil}\n{evil}\nq\n"))
     for words, status in {
         ("inspect", name): 1,
-        ("inspect", "odd.csv"): 2,
         ("dedupe", name, name, "-o", "merged.jsonl", "--skip-bad"): 0,
-        ("disambiguate", name, "-o", "authors.csv", "--skip-bad"): 0,
         ("embed", name, "-o", "vecs", "--skip-bad"): 0,
-        ("index", "vecs", "--lexical"): 0,
         ("search", "vecs", f"dust {evil}"): 0,
         ("similar", "vecs", "--to", "p1]0;b2J \u202e"): 0,
         ("similar", "vecs", "--to", evil): 2,
         ("recommend", "--library", name, "--new", name, "--skip-bad"): 0,
         ("tag", name, "--vocabulary", "labels.csv", "--skip-bad"): 0,
         ("screen", name, "--decisions", "decisions.csv", "--model", "words", "--skip-bad"): 0,
-        ("overlap", name, name): 2,
-        ("verify", evil): 2,
-        ("describe", evil): 2,
         ("search", "--no-such-option", evil): 2,
     }.items():
         done, out, err = command(*words)

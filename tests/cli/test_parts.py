@@ -58,31 +58,6 @@ def test_two_parts_are_embedded_merged_and_searched(papers, command, model):
     assert (document["schema"], document["papers"], document["merged"]) == ("sciprism.merge/1", 900, 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--part", "0/2"], "where a scheduler counts from 0, add 1"),
-        (["--part", "two"], "not of the form i/n, such as 2/8"),
-        (["--part", "1/2", "--prune"], "--prune is for a collection that has papers"),
-        (["--ray", "local", "--merge-duplicates"], "--merge-duplicates compares all papers"),
-        (["--parts", "4"], "--parts and --gpus-per-part are for a run on a Ray cluster; name one with --ray"),
-        (["--ray", "local", "--part", "1/2"], "--ray runs all parts, --part one of them"),
-        (["--ray", "local", "--device", "cuda"], "--device is of this machine"),
-        (["--ray", "local", "--parts", "200000"], "of at most 100,000"),
-        (["--ray", "local", "--gpus-per-part", "2"], "uses one GPU or a share of one such as 0.5"),
-        (
-            ["--ray", "papers.jsonl"],
-            "'papers.jsonl': the address of Ray must be auto, local, HOST:PORT or",
-        ),
-        (["--ray", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1: "),
-        (["--ray", "ray://127.0.0.1:1"], "no Ray cluster at ray://127.0.0.1:1: "),
-    ],
-)
-def test_what_cannot_be_embedded_in_parts_is_refused(papers, command, words, message):
-    status, _, error = command("embed", papers, "-o", "vecs", *words)
-    assert status == 2 and message in error and error.count("\n") == 1 and not Path("vecs").exists()
-
-
 def test_ray_is_an_extra(papers, command, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     status, _, error = command("embed", papers, "-o", "vecs", "--ray", "local")

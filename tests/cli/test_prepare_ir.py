@@ -44,13 +44,3 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
     assert made["details"]["documents"] == 25 and not made["dropped"]
     lost = json.loads((files / "results" / "random" / "tasks" / "questions-ir.json").read_text())
     assert lost["metrics"]["recall@10"]["value"] < 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"), [(("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts")]
-)
-def test_wrong_requests(files, monkeypatch, capsys, words, message):
-    made = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")
-    status, _, err = run(monkeypatch, capsys, *made, *words)
-    assert status == 2 and message in err and "Traceback" not in err
-    assert not list((files / "ir").rglob("*.tsv"))

@@ -64,18 +64,3 @@ def test_a_task_that_could_not_be_made_is_not_here_and_no_failure(tmp_path, monk
     assert "failed" not in printed + err and "published" not in printed, "Multi2SPE's numbers are of another corpus"
     status, printed, err = run(monkeypatch, capsys, *words[:1], "random", *words[3:-2], tmp_path, "--data", tmp_path)
     assert status == 1 and err.count("not here") == 3, "nothing was scored"
-
-
-def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
-    papers, out, unsorted = corpus(tmp_path)[0], tmp_path / "out", tmp_path / "unsorted.csv"
-    unsorted.write_text("title,abstract\nOn tides,They rise.\n")
-    for words, message in [
-        ([tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
-        ([papers, "--construction", "best"], "unknown construction 'best'; known: corrected, published"),
-        ([papers, "--edges", tmp_path / "gone.csv"], "gone.csv: cannot be opened"),
-        ([unsorted], "a field of study (paper without field 1); the papers are split by field"),
-        ([papers, "--val", 0.9], "shares of 0.9 for val and 0.4 for test"),
-    ]:
-        status, printed, err = run(monkeypatch, capsys, "prepare", "multi-scidocs", *words, "-o", out)
-        assert (status, printed, out.exists()) == (2, "", False), err
-        assert message in err and len(err.strip().splitlines()) == 1

@@ -3,8 +3,6 @@
 import gzip
 import json
 
-import pytest
-
 from build_commands import run
 from sciprism.training.examples import read_examples
 
@@ -185,17 +183,3 @@ def test_nothing_is_replaced_by_what_other_files_gave(tmp_path, monkeypatch, cap
         status, _, err = prepare(monkeypatch, capsys, *words, "-o", out)
         assert status == 2 and message in " ".join(err.split())
     assert (out / "pairs.json").read_bytes() == account and len(pairs(out, "paq", "query")) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--shapes", "rhyme"), "unknown shape of pairs 'rhyme'"),
-        (("--dev", "2"), "dev = 2.0: Input should be less than 1"),
-        (("--shapes", "rows"), "no pair was built: record that cannot be read 41"),
-    ],
-)
-def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
-    papers = corpus(tmp_path / "all.jsonl")
-    status, _, err = prepare(monkeypatch, capsys, papers, "-o", tmp_path / "out", *words)
-    assert status == 2 and message in " ".join(err.split())

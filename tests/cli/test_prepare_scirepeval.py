@@ -25,16 +25,3 @@ def test_a_row_for_each_source_and_a_word_for_too_few(tmp_path, monkeypatch, cap
     assert "cite: dropped" not in out
     assert err == "cite, train: 6 records, fewer than 9 examples need: all are used\n"
     assert sorted(p.name for p in (tmp_path / "out").rglob("*.*")) == ["cite.jsonl", "cite.jsonl", "sources.json"]
-
-
-def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
-    path = config(tmp_path)
-    path.write_text(path.read_text().replace("log_citations", "citations"))
-    out = tmp_path / "out"
-    for words, message in [
-        ([path], "no field 'citations'; it has doc_id, title, abstract, log_citations"),
-        ([tmp_path / "gone.json"], "there is no gone.json"),
-    ]:
-        status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
-        assert (status, printed, out.exists()) == (2, "", False)
-        assert message in err and len(err.strip().splitlines()) == 1

@@ -3,7 +3,6 @@
 import gzip
 import json
 
-import pytest
 from tokenizers import Tokenizer
 
 from build_commands import run
@@ -157,29 +156,3 @@ def test_a_tokenizer_that_is_given_and_one_document_a_block(tmp_path, monkeypatc
     shards = TokenShards(tmp_path / "out" / "train")
     assert shards.tokenizer == fingerprint_tokenizer(open_tokenizer(wordpiece_folder))
     assert all((block[1:-1] != block[-1]).all() for block in shards)  # no separator inside
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("a=gone.jsonl",), "no such file or folder"),
-        (("one.jsonl",), "expected NAME=VALUE"),
-        (("a=one.jsonl", "--weight", "b=2"), "--weight b: no such source; there are a"),
-        (("a=one.jsonl", "--weight", "a=x"), "expected a number"),
-        (("a=one.jsonl", "--kind", "a=novel"), "unknown kind of document 'novel'"),
-        (("a/b=one.jsonl",), "String should match pattern"),
-        (("a=one.jsonl", "--languages", "xx"), "unknown language 'xx'"),
-        (("a=one.jsonl", "--licences", "CC0"), "no text to train on is left (no licence stated 3)"),
-        (("a=empty.txt",), "no text to train on is left (empty file 1)"),
-        (("a=one.jsonl", "--tokenizer", "x"), "one of --tokenizer and --vocab-size"),
-        (("a=one.jsonl", "--dev", "1"), "dev = 1.0: Input should be less than 1"),
-        (("a=one.jsonl", "--exclude", "gone.bib"), "--exclude names papers of tests"),
-    ],
-)
-def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
-    monkeypatch.chdir(tmp_path)
-    papers(tmp_path / "one.jsonl", range(3))
-    (tmp_path / "empty.txt").write_text("")
-    status, _, err = prepare(monkeypatch, capsys, "out", *words)
-    assert status == 2 and message in " ".join(err.split())
-    assert not (tmp_path / "out" / "train").exists()

@@ -69,37 +69,14 @@ def test_what_is_left_out_is_listed_with_the_reason(command) -> None:
     assert "all in ranked-left-out.csv" in out
     rows = Path("ranked-left-out.csv").read_text().splitlines()
     assert rows[0] == "id,title,year,doi,reason,copy_of,copy_title"
-    assert rows[1].startswith("halo-spiral,") and rows[1].endswith(
-        ",id,halo-spiral,Dark matter halos of spiral galaxies"
-    )
+    assert rows[1].endswith(",id,halo-spiral,Dark matter halos of spiral galaxies")
     left_out = json.loads(command(*MINE, "--json")[1])["left_out"]
-    assert {(paper["id"], paper["reason"], paper["copy_of"]) for paper in left_out} == {
-        ("halo-spiral", "id", "halo-spiral"),
-        ("preprint", "title", "halo-young"),
-        ("again", "repeated", "halo-distant"),
-    }
+    assert [f"{paper['id']} {paper['reason']} {paper['copy_of']}" for paper in left_out] == [
+        "halo-spiral id halo-spiral", "preprint title halo-young", "again repeated halo-distant"
+    ]  # fmt: skip
     # the list of an earlier run would mislead
     assert command("--library", "mine.jsonl", "--new", "these.jsonl", "-o", "ranked.csv")[0] == 0
     assert Path("ranked-left-out.csv").read_text() == rows[0] + "\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--library", "gone.bib", "--new", "today.jsonl"), "gone.bib: no such file"),
-        ((*MINE, "-o", "ranked.xlsx"), "ranked.xlsx: its name must end with .csv, .jsonl, .bib, .ris"),
-        (("--library", "mine.jsonl", "--new", "*.jsonl", "-o", "today"), "today.jsonl is also read, as *.jsonl"),
-        (("--library", "-", "--new", "-"), "library and new are both standard input"),
-        (("--library", "mine.jsonl", "--new", "bad.jsonl"), "no title and no abstract; fix it or pass --skip-bad"),
-    ],
-)
-def test_a_wrong_request_is_a_message_before_any_work(command, monkeypatch, words, message) -> None:
-    Path("bad.jsonl").write_text('{"id": "a", "title": ""}\n')
-    if "bad.jsonl" not in words:
-        monkeypatch.setattr(Encoder, "load", lambda *_, **__: pytest.fail("a model is loaded"))
-    status, out, err = command(*words)
-    assert status == 2 and message in " ".join((out + err).split()), err
-    assert not list(Path().glob("ranked*"))
 
 
 def test_nothing_new_is_no_failure(command) -> None:
@@ -137,8 +114,5 @@ def test_what_was_shown_is_not_shown_again(command) -> None:
     assert len(Path("shown.csv").read_text().splitlines()) == 5
     Path("other.csv").write_text("id,title\n1,A\n")
     status, _, err = command(*MINE, "--seen", "other.csv")
-    assert (
-        status == 2
-        and "other.csv does not begin as a file" in err
-        and Path("other.csv").read_text() == "id,title\n1,A\n"
-    )
+    assert status == 2 and "other.csv does not begin as a file" in err
+    assert Path("other.csv").read_text() == "id,title\n1,A\n"

@@ -43,12 +43,6 @@ OPEN = ("scimult", "5", "--data", "open/quick")
 MODELS = ("--models", "vanilla=vanilla", "--models", "mha-expert=mha")
 
 
-def test_the_list_names_tables_and_models(monkeypatch, capsys):
-    for words in (("scimult", "--list"), ("scimult",)):
-        status, out, _err = reproduce(monkeypatch, capsys, *words)
-        assert status == 0 and "A8           Table A8 of SciMult: labels by name" in out and "mha-expert" in out
-
-
 def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert", *MODELS)
     status, out, err = reproduce(monkeypatch, capsys, *words)
@@ -64,19 +58,6 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     assert [row["models"] for row in rows] == [["vanilla"], ["mha"]]
     reproduce(monkeypatch, capsys, *words, "-o", "table.md")
     assert (workplace / "table.md").read_text().startswith("### Table 5 of SciMult")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
-        (("scimult", "5", "--only", "vanilla", "--models", "vanilla=none"), "none"),
-    ],
-)
-def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, message):
-    status, _out, err = reproduce(monkeypatch, capsys, *words)
-    assert status == 2 and message in err and "Traceback" not in err
-    assert not (workplace / "results").exists()
 
 
 def test_a_task_that_fails_is_status_1_and_has_no_number(workplace, monkeypatch, capsys):
@@ -97,13 +78,8 @@ def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
     for chosen in (words, OPEN):  # all that were scored, if none is named
         status, shown, err = reproduce(monkeypatch, capsys, *chosen, "--from-results")
         assert (status, shown, err) == (0, made, "")
-    for wrong, message in (
-        ((*OPEN, "--from-results", *MODELS), "it takes no --models"),
-        ((*OPEN, "--from-results", "--results", "elsewhere"), "elsewhere holds no results of the table"),
-        ((*OPEN, "--from-results", "--only", "ffn-expert"), "holds no results of ffn-expert"),
-    ):
-        status, _, err = reproduce(monkeypatch, capsys, *wrong)
-        assert status == 2 and message in err
+    status, _, err = reproduce(monkeypatch, capsys, *OPEN, "--from-results", "--only", "ffn-expert")
+    assert status == 2 and "holds no results of ffn-expert" in err
 
 
 def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys):
@@ -122,12 +98,6 @@ def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys)
     again = (*words, "--models", "vanilla=moved", *MODELS[2:], "--results", "packed")
     status, _, err = reproduce(monkeypatch, capsys, *again)
     assert status == 2 and "holds results of another model named mha" in err
-
-
-def test_the_open_data_need_a_folder(workplace, monkeypatch, capsys):
-    monkeypatch.delenv("SCIPRISM_DATA")
-    status, _out, err = reproduce(monkeypatch, capsys, *OPEN)
-    assert status == 2 and "SCIPRISM_DATA" in err
 
 
 def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
@@ -154,15 +124,3 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     assert status == 0, err
     (art,) = ([cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if "Art" in line)
     assert art == ["Art", "2", "100.0", "3", "3", "89,527", "206", "435"]
-    _, out, _ = reproduce(monkeypatch, capsys, "scirepeval", "8")
-    assert "Art" in out and "89,527" in out and "neither the paper's data nor the open data have it" in out
-    _, out, _ = reproduce(monkeypatch, capsys, "scirepeval", "1")
-    assert "258,687" in out, "a table with empty cells"
-    (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
-    for words, message in (
-        (("--data", tmp_path), "'z' is not a paper of papers.jsonl"),
-        (("--data", tmp_path / "gone"), "papers.jsonl: no such file"),
-        (("--data", tmp_path, "--from-results"), "table 5 is not made from scores"),
-    ):
-        status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)
-        assert status == 2 and message in err

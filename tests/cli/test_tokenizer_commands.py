@@ -50,17 +50,6 @@ def test_models_by_name_and_folders_of_every_kind(tmp_path, monkeypatch, capsys,
     assert counts["own"] == counts["st"] == counts["bare"] == counts["tokenizer.json"]
 
 
-def test_wrong_requests(tmp_path, monkeypatch, capsys):
-    for words, message in [
-        (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt'"),
-        (("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3), "at least 261 are needed"),
-        (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
-        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file of a tokenizer; no folder"),
-    ]:
-        status, _, err = run(monkeypatch, capsys, "tokenizer", *words)
-        assert status == 2 and message in err and err.count("\n") == 1
-
-
 def test_records_that_cannot_be_used_are_counted(tmp_path, monkeypatch, capsys):
     papers(tmp_path / "some.jsonl")
     with (tmp_path / "some.jsonl").open("a") as file:

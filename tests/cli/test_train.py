@@ -37,22 +37,6 @@ def test_a_model_comes_out(train, recipe, tmp_path):
     assert Encoder.load(done.stdout.strip()).settings.max_length == 32
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--sources", "nowhere"], "nowhere/search.jsonl does not exist"),
-        (["--set", 'stages.0.evaluation.tasks=["open/chess"]'], "no view or task 'chess'"),
-    ],
-)
-def test_what_is_wrong_is_one_message_and_status_2(train, recipe, tmp_path, words, message):
-    done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not done.stdout
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_stage_that_kept_its_start_is_a_line_at_the_end(train, recipe, tmp_path):
     dev = recipe.parent / "search.jsonl"
     changes = ("stages.0.evaluation.every=3", f'stages.0.sources.search.dev="{dev}"', "stages.0.optimizer.lr=1e-12")

@@ -94,13 +94,3 @@ def test_results_and_packed_results(tmp_path, verify):
     assert status == 1 and states["open.items.parquet"] == "damaged" and "evaluate these tasks again" in error
     (tmp_path / "packed" / "open.results.jsonl.gz").write_text("{")
     assert verify(tmp_path / "packed")[0] == verify(tmp_path / "packed" / "open.results.jsonl.gz")[0] == 1
-
-
-def test_nothing_of_ours(tmp_path, verify):
-    (tmp_path / "other.json").write_text('{"name": "other"}')
-    (tmp_path / "collections" / "one").mkdir(parents=True)
-    build_collection(tmp_path / "collections" / "one")
-    wrong = {"nowhere": "no such file", ".": "name a collection", "other.json": "name a", "collections": "name a"}
-    for path, message in wrong.items():
-        status, _, error = verify(tmp_path / path)
-        assert status == 2 and message in error, path

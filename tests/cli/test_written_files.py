@@ -19,37 +19,12 @@ TOGETHER = [
     ("export in/vecs -o out/all.npy", ["all.csv"]),
     ("recommend --library in/a.jsonl --new in/b.jsonl -o out/r.csv", ["r-left-out.csv"]),
     ("recommend --library in/a.jsonl --new in/b.jsonl -o out/r", ["r.csv", "r.jsonl", "r.bib", "r-left-out.csv"]),
-    (
-        "match assign in/a.jsonl --reviewers in/profiles -o out/a.csv",
-        ["a.conflicts.csv", "a.details.json", "a.audit.json"],
-    ),
+    ("match assign in/a.jsonl --reviewers in/profiles -o out/a.csv", ["a.conflicts.csv", "a.details.json"]),
+    ("match assign in/a.jsonl --reviewers in/profiles -o out/a.csv", ["a.audit.json"]),
     ("embed in/a.jsonl -o out", ["notes.txt"]),
     ("tag train in/a.jsonl --vocabulary in/labels.csv -o out", ["notes.txt"]),
     ("tokenizer train in/a.jsonl -o out --vocab-size 300", ["model.safetensors"]),
     ("export sciprism-small -o out", ["config.json"]),
-]
-OVER_INPUT = [
-    "embed in/a.jsonl -o in/a.jsonl",
-    "export in/vecs -o in/a.csv",
-    "export in/vecs -o in/a.npy",
-    "recommend --library in/a.jsonl --new in/b.jsonl -o in/b.jsonl",
-    "recommend --library in/a.jsonl --new in/b.jsonl -o in/b",
-    "recommend --library in/a.jsonl --new in/c-left-out.csv -o in/c.csv",
-    "match assign in/a.jsonl --reviewers in/profiles -o in/a.json --scores-out in/a.jsonl",
-    "match assign in/a.jsonl --reviewers in/profiles -o in/profiles/a.csv",
-    "tag suggest in/a.jsonl --vocabulary in/labels.csv -o in/labels.csv",
-    "tag train in/a.jsonl --vocabulary in/labels.csv -o in",
-    "prepare citations in/a.jsonl -o in",
-    "prepare pairs in/a.jsonl -o in",
-    "prepare text a=in/a.jsonl -o in --vocab-size 300",
-    "prepare ir in/a.jsonl in/b.jsonl -o in --distractors 1",
-    "tokenizer train in/a.jsonl -o in --vocab-size 300",
-    "compare in -o in/results.json",
-    "dedupe in/a.jsonl -o in/a.jsonl",
-    "disambiguate in/a.jsonl -o in/a.jsonl",
-    "map in/vecs -o in/vecs/manifest.html --neighbours in/a.csv",
-    "merge in/vecs -o in/vecs",
-    "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
 
 
@@ -84,8 +59,8 @@ def test_a_file_that_was_not_named_stays(folder, monkeypatch, capsys, words: str
         (folder / "out" / name).unlink()
 
 
-@pytest.mark.parametrize("words", OVER_INPUT)
-def test_what_is_read_stays(folder, monkeypatch, capsys, words: str) -> None:
+@pytest.mark.parametrize("words", ["export in/vecs -o in/a.csv", "export in/vecs -o in/a.npy"])
+def test_the_files_of_a_collection_stay(folder, monkeypatch, capsys, words: str) -> None:
     before = read_files(folder)
     status, _, err = run(monkeypatch, capsys, *words.split())
     assert status == 2 and read_files(folder) == before, err
