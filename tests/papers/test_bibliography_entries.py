@@ -25,17 +25,11 @@ def test_the_address_is_that_of_the_doi_else_of_another_system(paper, doi, url):
 
 @pytest.mark.parametrize("form", ["ris", "bib"])
 def test_keys_and_tags_come_back(tmp_path, form):
+    texts = {"title": "Tides & {DNA}: 5 % of {\\'E}tudes", "abstract": "A first line.\nCosts $3 and 10_3."}
+    more = {"authors": ("Keller, Ada", "Ørsted, Åse"), "year": 2020, "venue": "Journal of Tides"}
+    keywords = ("to read", "tides/spring", "C++")
     papers = [
-        Paper(
-            id="keller2020tides",
-            title="Tides & {DNA}: 5 % of {\\'E}tudes",
-            abstract="A first line.\nCosts $3 and 10_3.",
-            authors=("Keller, Ada", "Ørsted, Åse"),
-            year=2020,
-            venue="Journal of Tides",
-            ids={"doi": "10.1000/a_b"},
-            keywords=("to read", "tides/spring", "C++"),
-        ),
+        Paper(id="keller2020tides", **texts, **more, ids={"doi": "10.1000/a_b"}, keywords=keywords),
         Paper(id="Smith_99", title="On $k$-means", year=1999, keywords=("methods",)),
     ]
     write = format_ris if form == "ris" else format_bibtex
@@ -81,6 +75,5 @@ def test_nothing_in_a_paper_ends_a_field_of_its_entry(tmp_path):
     papers = [Paper(id=f"a{n}", title=end, venue=end, authors=(end,), ids=given) for n, given in enumerate(ids)]
     path = tmp_path / "papers.bib"
     path.write_text("\n".join(format_bibtex((paper, "") for paper in papers)))
-    assert [paper.id for paper in read_papers(path)] == ["a0", "a1"] and "note" not in path.read_text().replace(
-        "note=", ""
-    )
+    assert [paper.id for paper in read_papers(path)] == ["a0", "a1"]
+    assert "note" not in path.read_text().replace("note=", "")

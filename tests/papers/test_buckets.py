@@ -42,20 +42,12 @@ def works(tmp_path_factory: pytest.TempPathFactory, s3: Any) -> Path:
 
 
 @pytest.fixture
-def flaky() -> Iterator[FileServer]:
+def flaky(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     """A server that may answer as S3 and as Google Cloud Storage does."""
-    with (
-        serve_files() as server,
-        pytest.MonkeyPatch.context() as patch,
-        use_environment(
-            AWS_ENDPOINT_URL=server.address,
-            STORAGE_EMULATOR_HOST=server.address,
-            AWS_ACCESS_KEY_ID="k",
-            AWS_SECRET_ACCESS_KEY="hunter2",
-            AWS_DEFAULT_REGION="us-east-1",
-        ),
-    ):
-        patch.setattr("sciprism.papers.remote.objects.BACKOFF", 0.0)
+    monkeypatch.setattr("sciprism.papers.remote.objects.BACKOFF", 0.0)
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "hunter2", "AWS_DEFAULT_REGION": "us-east-1"}
+    with serve_files() as server, use_environment(AWS_ENDPOINT_URL=server.address, **keys):
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.address)
         yield server
 
 

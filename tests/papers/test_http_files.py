@@ -38,16 +38,8 @@ def read(*addresses: str, **options: Any) -> list[Paper]:
 
 
 @settings(max_examples=40)
-@given(
-    drops=st.lists(st.integers(0, len(LINES)), max_size=TRIES - 1),
-    packed=st.booleans(),
-    ranges=st.booleans(),
-    tags=st.booleans(),
-    lengths=st.booleans(),
-)
-def test_any_cut_of_the_connection_yields_the_same_papers(
-    server: FileServer, drops: list[int], packed: bool, ranges: bool, tags: bool, lengths: bool
-) -> None:
+@given(st.lists(st.integers(0, len(LINES)), max_size=TRIES - 1), *[st.booleans()] * 4)
+def test_any_cut_of_the_connection_yields_the_same_papers(server, drops, packed, ranges, tags, lengths) -> None:
     """A block that is cut is asked for again; so is a whole file, where the server sends no ranges."""
     content = gzip.compress(LINES) if packed else LINES
     server.restart({"/a": content}, drops=drops, ranges=ranges, tags=tags, lengths=lengths)
@@ -86,10 +78,7 @@ def test_a_connection_that_stays_broken_is_an_error_with_the_byte(server: FileSe
     with found.open() as stream:
         stream.read(1000)
         server.restart(drops=[0] * TRIES)
-        message = (
-            rf"{server.address}/a.jsonl: cannot be read beyond byte \d\d,\d+ of {len(LINES):,} \(.*\), {TRIES} times; "
-            "try again later: nothing is lost, and the same command continues"
-        )
+        message = rf"a.jsonl: cannot be read beyond byte \d\d,\d+ of {len(LINES):,} \(.*\), {TRIES} times; try again"
         with pytest.raises(InputError, match=message):
             stream.read()
     assert len(server.requests) == TRIES
@@ -115,20 +104,14 @@ def test_a_file_that_changes_meanwhile_is_refused(server: FileServer, ranges: bo
     [
         ("/none.jsonl", {}, r"/none.jsonl: no such file, folder or bucket; check the address"),
         ("/a.jsonl", {"statuses": [401]}, r"/a.jsonl: the request is refused \(status 401\); put user and password in"),
-        (
-            "/a.jsonl?X-Amz-Signature=SECRET&Expires=9",
-            {"statuses": [403]},
-            r"/a.jsonl: .* \(status 403\); .* is signed, fetch a new one: .*the same command continues",
-        ),
+        ("/a.jsonl?X-Amz-Signature=SECRET", {"statuses": [403]}, r"403\); .* fetch a new one: .*the same command"),
         ("/a.jsonl?id=3", {"statuses": [418]}, r"/a.jsonl\?id=3: the request is refused \(status 418\)"),
         ("/*.xml", {}, r"/\*.xml: no object or folder matches this pattern"),
         ("/*.xml", {"statuses": [403]}, r"/\*.xml: the request is refused \(status 403\)"),
         ("/nothing/", {}, r"/nothing/: no such file, folder or bucket"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(
-    server: FileServer, path: str, behaviour: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_read_is_one_line(server: FileServer, path: str, behaviour, message: str) -> None:
     server.restart({"/a.jsonl": LINES}, **behaviour)
     address = server.address.replace("//", "//me:SECRET@")
     with pytest.raises(InputError, match=message) as caught:
@@ -147,9 +130,7 @@ def test_user_and_signature_are_sent_and_not_shown(server: FileServer) -> None:
     assert report.files[0].path == f"{server.address}/a.jsonl?id=1"
 
 
-def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"ftp://host/a.gz: not of s3://, gs://, http:// or https://"):
-        read("ftp://me:x@host/a.gz")
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for scheme, module in (("s3", "s3fs"), ("gs", "gcsfs"), ("https", "aiohttp")):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
@@ -161,9 +142,7 @@ def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: py
 
 @pytest.mark.parametrize("name", sorted(paper_readers.keys() - {"zotero"}))
 @pytest.mark.parametrize("ranges", [True, False])
-def test_each_format_is_read_as_a_local_file_is(
-    server: FileServer, samples: dict[str, Path], name: str, ranges: bool
-) -> None:
+def test_each_format_is_read_as_a_local_file_is(server, samples, name: str, ranges: bool) -> None:
     content, sample = samples[name].read_bytes(), samples[name].name
     server.restart({f"/in/{sample}": content, f"/in/{sample}.gz": gzip.compress(content)}, ranges=ranges)
     local, remote = ReadReport(), ReadReport()
@@ -192,11 +171,9 @@ def test_folders_and_patterns_of_pages(server: FileServer, tmp_path: Path) -> No
 
 def test_of_a_parquet_file_only_the_needed_ranges_are_fetched(server: FileServer, tmp_path: Path) -> None:
     """A column of vectors is not fetched; a server that ignores ranges sends the file whenever it is opened."""
-    rows = [paper.to_json() for paper in PAPERS]
-    vectors = pa.array(list(np.random.default_rng(0).normal(size=(len(rows), 2000)).astype(np.float32)))
-    table = pa.table(
-        {name: [str(row.get(name, "")) for row in rows] for name in ("id", "title", "abstract")} | {"v": vectors}
-    )
+    columns = {name: [getattr(paper, name) for paper in PAPERS] for name in ("id", "title", "abstract")}
+    vectors = pa.array(list(np.random.default_rng(0).normal(size=(len(PAPERS), 2000)).astype(np.float32)))
+    table = pa.table(columns | {"v": vectors})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=300)
     content = (tmp_path / "a.parquet").read_bytes()
     for ranges, most in ((True, len(content) // 3), (False, 5 * len(content))):

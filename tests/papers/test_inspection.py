@@ -1,17 +1,13 @@
+from dataclasses import replace
+
 from sciprism.papers.inspection import inspect_papers
 from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
 from sciprism.papers.records import Paper
 
+ABSTRACT = "We measure it and we find that it depends on the motion of the water."
+FIRST = Paper(id="1", title="On the velocity of light in water", abstract=ABSTRACT, venue="Annals", year=1851)
 PAPERS = [
-    Paper(
-        id="1",
-        title="On the velocity of light in water",
-        abstract="We measure it and we find that it depends on the motion of the water.",
-        authors=("H. Fizeau",),
-        venue="Annals",
-        year=1851,
-        ids={"doi": "10.1/x"},
-    ),
+    replace(FIRST, authors=("H. Fizeau",), ids={"doi": "10.1/x"}),
     Paper(id="2", title="Sur la vitesse de la lumière dans les eaux en mouvement", venue="Annals", year=1886),
     Paper(id="3", title="光在水中的速度", venue="Notes"),
     Paper(id="3", abstract="Radium"),

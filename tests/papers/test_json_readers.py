@@ -1,7 +1,6 @@
 """OpenAlex, Semantic Scholar, arXiv, BEIR and our own rows: all JSON, one object a paper."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,14 +76,3 @@ def test_any_object_is_a_paper_or_a_bad_record(file: Path, reader: str, row: dic
         assert isinstance(found, Paper | BadRecord)
     file.write_text(json.dumps({"a": row, "b": [row]}))
     assert len(list(paper_readers["specter"].read(InputFile(file), ReadOptions()))) == 2
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [("conference_papers/papers-0", 24_373), ("citegraph_vis/papers", 4_515), ("xmc_pubmed_mesh/papers", 12_719)],
-)
-def test_real_rows_are_all_read(name: str, count: int):
-    found = list(read_papers(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz"))
-    assert len(found) == count
-    assert all(paper.abstract for paper in found)

@@ -14,52 +14,6 @@ NESTED = JsonLayout(("items",), containers=("message",))
 ROWS = [
     {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]} for i in range(4)
 ]
-LAYOUTS = {
-    "lines": lambda rows: "\n".join(map(json.dumps, rows)) + "\n",
-    "lines with gaps": lambda rows: "\n\n".join(map(json.dumps, rows)),
-    "array": json.dumps,
-    "printed array": lambda rows: json.dumps(rows, indent=1),
-    "printed one after another": lambda rows: "\n".join(json.dumps(row, indent=2) for row in rows),
-    "results": lambda rows: json.dumps({"meta": {"count": [1, {"a": 2}]}, "results": rows, "next": None}),
-    "printed items": lambda rows: json.dumps({"items": rows}, indent="\t"),
-    "data": lambda rows: json.dumps({"total": 4, "data": rows}),
-}
-
-
-@pytest.fixture
-def values(tmp_path: Path):
-    def read(text: str) -> list[tuple[int, int | None, object, str]]:
-        path = tmp_path / "x.json"
-        path.write_text(text)
-        return list(read_json_values(InputFile(path)))
-
-    return read
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout(values, layout: str) -> None:
-    found = values(LAYOUTS[layout](ROWS))
-    assert [value for _, _, value, _ in found] == ROWS
-    assert [number for number, *_ in found] == [1, 2, 3, 4]
-    assert not any(reason for *_, reason in found)
-
-
-def test_lines_are_counted(values) -> None:
-    assert [line for _, line, _, _ in values(LAYOUTS["lines with gaps"](ROWS))] == [1, 3, 5, 7]
-    lines = LAYOUTS["printed array"](ROWS).split("\n")
-    starts = [number for number, line in enumerate(lines, 1) if line == " {"]
-    assert [line for _, line, _, _ in values("\n".join(lines))] == starts
-
-
-@pytest.mark.parametrize("layout", ["array", "printed array", "results", "printed items", "data"])
-@pytest.mark.parametrize("place", [0, 1, 3])
-@pytest.mark.parametrize(("old", "new"), [('": "T', '" "T'), ('{",', "{,"), ('"title"', '"title')])
-def test_broken_element_ends_its_list(values, layout: str, place: int, old: str, new: str) -> None:
-    mark = f'"p{place}"'
-    before, _, after = LAYOUTS[layout](ROWS).partition(mark)
-    found = values(before + mark + after.replace(old, new, 1))
-    assert [value for _, _, value, _ in found] == [*ROWS[:place], None]
-    assert found[-1][3].endswith("nothing after this can be read")
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -71,19 +25,10 @@ def test_records_under_their_ids(tmp_path: Path, indent: int | None) -> None:
     assert found == [{"id": key, **row} for key, row in rows.items()]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", []), (" \n", []), ("[]", []), ('{"results": []}', []), ("12", [12]), ('["a", 1]', ["a", 1])],
-)
-def test_small_files(values, text: str, expected: list[object]) -> None:
-    assert [value for _, _, value, _ in values(text)] == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["hello\nworld", "[", "{", '{"a": ', "[1, 2", "[1] tail", "[" * 5000, "[" + "9" * 5000 + "]"]
-)
-def test_what_is_not_json_is_reported(values, text: str) -> None:
-    assert any(reason for *_, reason in values(text))
+@pytest.mark.parametrize("text", ["[" * 5000, "[" + "9" * 5000 + "]"])
+def test_what_python_refuses_is_reported(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    assert any(reason for *_, reason in read_json_values(InputFile(tmp_path / "x.json")))
 
 
 @settings(max_examples=300, deadline=None)

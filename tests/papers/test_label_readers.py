@@ -1,5 +1,4 @@
 import gzip
-import os
 import sys
 from pathlib import Path
 
@@ -66,18 +65,3 @@ def test_broken_files_raise_nothing_but_input_errors(
         except InputError:
             continue
         assert len(found) + report.skipped_count > 0
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "count", "example"),
-    [
-        ("labels_arxiv/categories", 176, ("cs.CL", "Computation and Language")),
-        ("labels_mesh/descriptors", 27_455, ("D000001", "Calcimycin")),
-        ("labels_uat/concepts", 2_372, ("0", "DC stars")),
-    ],
-)
-def test_real_vocabularies(name: str, count: int, example: tuple[str, str]):
-    found = {label.id: label for label in read_labels(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz")}
-    assert len(found) == count
-    assert found[example[0]].name == example[1]

@@ -122,42 +122,27 @@ def test_rows_that_swallow_all_below_are_read_again_a_few_times(tmp_path: Path) 
         list(read_papers(path, skip_bad=True))
 
 
-REFUSED = {
-    "line": ("a.ris", "TY  - JOUR\nTI  - " + "a" * 3000 + "\nER  - \n"),
-    "record": ("a.nbib", "PMID- 1\nTI  - a\n" + "      aa\n" * 3000),
-    "macros": ("a.bib", "@string{a = {" + "x" * 50 + "}}\n@misc{k, title = " + " # ".join(["a"] * 90) + "}\n"),
-    "nesting": ("a.xml", "<PubmedArticleSet><PubmedArticle>" + "<a>" * 3000),
-    "words": (
-        "a.jsonl",
-        json.dumps({"id": "https://openalex.org/W1", "abstract_inverted_index": {"a": [*range(3000)]}}),
-    ),
-    "field": (
-        "b.jsonl",
-        json.dumps({"id": "https://openalex.org/W1", "abstract_inverted_index": {"a" * 99: [*range(90)]}}),
-    ),
-}
+ARTICLE = "<PubmedArticle><MedlineCitation><PMID>1</PMID><x>{}</x></MedlineCitation></PubmedArticle>"
+WORK = {"id": "https://openalex.org/W1"}
+REFUSED = [
+    ("line", "a.ris", "TY  - JOUR\nTI  - " + "a" * 3000 + "\nER  - \n"),
+    ("record", "a.nbib", "PMID- 1\nTI  - a\n" + "      aa\n" * 3000),
+    ("record", "a.xml", "<PubmedArticleSet>" + ARTICLE.format("a" * 500_000) + "</PubmedArticleSet>"),
+    ("record", "b.bib", "@misc{a, title = {b\n" + "b\n" * 3000),
+    ("record", "a.json", '[{"id": "1", "title": "' + "a" * 200_000),
+    ("macros", "a.bib", "@string{a = {" + "x" * 50 + "}}\n@misc{k, title = " + " # ".join(["a"] * 90) + "}\n"),
+    ("nesting", "b.xml", "<PubmedArticleSet><PubmedArticle>" + "<a>" * 3000),
+    ("words", "a.jsonl", json.dumps(WORK | {"abstract_inverted_index": {"a": [*range(3000)]}})),
+    ("field", "b.jsonl", json.dumps(WORK | {"abstract_inverted_index": {"a" * 99: [*range(90)]}})),
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_more_than_a_limit_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, content = REFUSED[name]
+@pytest.mark.parametrize(("name", "file", "content"), REFUSED, ids=[f"{name} {file}" for name, file, _ in REFUSED])
+def test_more_than_a_limit_is_refused(name: str, file: str, content: str, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / file).write_text(content)
     monkeypatch.setenv("SCIPRISM_LIMITS", f"{name}=2000")
     with pytest.raises(InputError, match=rf"more than 2,000 .*set SCIPRISM_LIMITS={name}=16000"):
         list(read_papers(tmp_path / file))
-
-
-def test_records_of_xml_and_entries_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCIPRISM_LIMITS", "record=2000")
-    article = "<PubmedArticle><MedlineCitation><PMID>1</PMID><x>{}</x></MedlineCitation></PubmedArticle>"
-    for name, content in {
-        "a.xml": "<PubmedArticleSet>" + article.format("a" * 500_000) + "</PubmedArticleSet>",
-        "a.bib": "@misc{a, title = {b\n" + "b\n" * 3000,
-        "a.json": '[{"id": "1", "title": "' + "a" * 200_000,
-    }.items():
-        (tmp_path / name).write_text(content)
-        with pytest.raises(InputError, match="more than 2,000 characters in a record"):
-            list(read_papers(tmp_path / name))
 
 
 def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:

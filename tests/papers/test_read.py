@@ -44,8 +44,6 @@ def test_reader_can_be_named(read) -> None:
     papers, report = read("table.dat", "title\nOnly a title\n", reader="tables")
     assert papers[0].title == "Only a title"
     assert report.files[0].format == "tables"
-    with pytest.raises(InputError, match="unknown paper reader 'word'; known: annif, arxiv, arxiv_atom, beir, bibtex"):
-        read_papers(["x"], reader="word")
 
 
 def test_bad_record_stops_the_reading_or_is_counted(read) -> None:
@@ -71,13 +69,6 @@ def test_empty_file(read, data: bytes) -> None:
         read("empty.bib", data)
     papers, report = read("empty.bib", data, skip_bad=True)
     assert (papers, report.skipped_count) == ([], 1)
-
-
-def test_unknown_format_lists_the_known(read) -> None:
-    with pytest.raises(InputError, match=r"letter\.docx: not in a known format; known: .*ris \(\.ris\).*--reader"):
-        read("letter.docx", "Dear editor")
-    with pytest.raises(InputError, match=r"o\.xml: not in a known format \(XML of <modsCollection>\); known: "):
-        read("o.xml", '<?xml version="1.0"?>\n<!-- a list -->\n<modsCollection xmlns="x"><mods/></modsCollection>')
 
 
 def test_labels_are_read_in_the_same_way(tmp_path: Path) -> None:

@@ -11,11 +11,9 @@ from sciprism.papers import ReadReport, read_papers
 
 
 def test_retracted_papers_of_a_parquet_file_and_of_zotero(tmp_path):
-    rows = [{"id": f"https://openalex.org/W{n}", "title": "Tides", "is_retracted": n > 2} for n in range(1, 9)]
-    parquet.write_table(
-        pa.Table.from_pylist([row | {"authorships": [{"author": {"id": "A1"}}]} for row in rows]),
-        tmp_path / "works.parquet",
-    )
+    work = {"title": "Tides", "authorships": [{"author": {"id": "A1"}}]}
+    rows = [{"id": f"https://openalex.org/W{n}", "is_retracted": n > 2, **work} for n in range(1, 9)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "works.parquet")
     assert note_of(tmp_path / "works.parquet") == "6 retracted papers (W3, W4, W5, W6, W7, ...)"
     with closing(sqlite3.connect(tmp_path / "zotero.sqlite")) as database, database:
         library = ZoteroBuilder(database)

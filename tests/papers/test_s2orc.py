@@ -8,17 +8,8 @@ import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers import s2orc
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import (
-    DUPLICATE,
-    INCOMPLETE_SHARD,
-    NO_ABSTRACT,
-    NO_FIELD,
-    NO_PARSE,
-    NOT_READ,
-    is_s2orc,
-    read_s2orc,
-)
 
 
 def metadata(name, **more):
@@ -41,26 +32,18 @@ def shard(folder: Path, number: int, papers, parses, *, packed=False) -> Path:
 
 def read(folder: Path, **options) -> tuple[list[Paper], DropReport]:
     dropped = DropReport()
-    return list(read_s2orc(folder, dropped=dropped, **options)), dropped
+    return list(s2orc.read_s2orc(folder, dropped=dropped, **options)), dropped
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_metadata_and_parses_make_one_paper(tmp_path, packed):
-    full = metadata(
-        "17",
-        authors=[{"first": "Ada", "middle": ["M."], "last": "Low", "suffix": "Jr."}, {"last": "Sole"}],
-        venue="",
-        journal="Invented letters",
-        year=2001,
-        doi="10.9999/Ab",
-        arxiv_id=None,
-        pubmed_id="90000017",
-        mag_field_of_study=["Art", "History"],
-        outbound_citations=["4", "5"],
-        inbound_citations=["6"],
-    )
+    authors = [{"first": "Ada", "middle": ["M."], "last": "Low", "suffix": "Jr."}, {"last": "Sole"}]
+    venue = {"venue": "", "journal": "Invented letters", "year": 2001}
+    ids = {"doi": "10.9999/Ab", "arxiv_id": None, "pubmed_id": "90000017"}
+    more = {"mag_field_of_study": ["Art", "History"], "outbound_citations": ["4", "5"], "inbound_citations": ["6"]}
+    full = metadata("17", authors=authors, **venue, **ids, **more)
     folder = shard(tmp_path, 0, [full], [parse("17", "The first <i>paragraph</i>.", "The second.")], packed=packed)
-    assert is_s2orc(folder)
+    assert s2orc.is_s2orc(folder)
     assert read(folder)[0] == [
         Paper(
             id="17",
@@ -95,9 +78,9 @@ def test_what_is_not_safe_is_counted_by_reason(tmp_path):
     found, dropped = read(shard(tmp_path, 3, papers, parses))
     assert [(paper.id, paper.title) for paper in found] == [("a", "Title a")]
     counts = {reason: entry["count"] for reason, entry in dropped.to_json().items()}
-    assert counts == {NO_FIELD: 1, NO_PARSE: 2, NO_ABSTRACT: 3, DUPLICATE: 1, NOT_READ: 5}
-    assert dropped.ids[NO_PARSE] == ["c", "e"] and dropped.ids[NO_ABSTRACT] == ["d", "g", "f"]
-    assert dropped.ids[NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
+    assert counts == {s2orc.NO_FIELD: 1, s2orc.NO_PARSE: 2, s2orc.NO_ABSTRACT: 3, s2orc.DUPLICATE: 1, s2orc.NOT_READ: 5}
+    assert dropped.ids[s2orc.NO_PARSE] == ["c", "e"] and dropped.ids[s2orc.NO_ABSTRACT] == ["d", "g", "f"]
+    assert dropped.ids[s2orc.NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
 
 
 def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
@@ -106,7 +89,7 @@ def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
     (tmp_path / "metadata" / "metadata_5.jsonl").write_text("")
     (tmp_path / "metadata" / "README.md").write_text("no shard")
     found, dropped = read(tmp_path)
-    assert [paper.id for paper in found] == ["p0", "p2", "p10"] and dropped.ids[INCOMPLETE_SHARD] == ["5"]
+    assert [paper.id for paper in found] == ["p0", "p2", "p10"] and dropped.ids[s2orc.INCOMPLETE_SHARD] == ["5"]
     assert [paper.id for paper in read(tmp_path, shards=[10, 0])[0]] == ["p10", "p0"]
     with pytest.raises(InputError, match=r"no pdf_parses/pdf_parses_5\.jsonl"):
         read(tmp_path, shards=[5])

@@ -14,11 +14,7 @@ from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.input_file import ReadOptions, SealedFile
 
 ORIGIN = "s3://openalex/data/works"
-PARTS = (
-    "updated_date=2026-01-01/part_000.gz",
-    "updated_date=2026-02-01/part_000.gz",
-    "updated_date=2026-02-01/part_001.gz",
-)
+PARTS = [f"updated_date=2026-0{part}.gz" for part in ("1-01/part_000", "2-01/part_000", "2-01/part_001")]
 Contents = dict[str, bytes]
 
 
@@ -29,15 +25,8 @@ def server() -> Iterator[FileServer]:
 
 
 def pack_works(number: int, count: int = 3) -> bytes:
-    works = [
-        {
-            "id": f"https://openalex.org/W{number}{row}",
-            "title": f"Work {number}.{row}",
-            "abstract_inverted_index": {"A": [0]},
-        }
-        for row in range(count)
-    ]
-    return gzip.compress("".join(json.dumps(work) + "\n" for work in works).encode())
+    work = '{{"id": "https://openalex.org/W{0}", "title": "Work {0}", "abstract_inverted_index": {{"A": [0]}}}}\n'
+    return gzip.compress("".join(work.format(f"{number}{row}") for row in range(count)).encode())
 
 
 def list_entries(files: Contents, origin: str = ORIGIN) -> bytes:

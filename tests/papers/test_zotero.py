@@ -24,17 +24,10 @@ def ids(path: Path | str, **choices: object) -> list[str]:
 def test_items_of_all_libraries(library: Path) -> None:
     before, report = library.read_bytes(), ReadReport()
     wrack, tides, case = read_papers(library, report=report)
-    assert wrack == Paper(
-        id="WRACK001",
-        title="Uptake of CO2 by bladder wrack",
-        abstract="Wrack takes up carbon.",
-        authors=("Åsa Brandström", "Tidal Society"),
-        venue="Journal of tidal medicine",
-        year=1999,
-        fields=("Tides",),
-        keywords=("carbon", "kelp"),
-        ids={"doi": "10.9999/tidal.1", "pmid": "90000001", "url": "https://example.org/wrack"},
-    )
+    texts = {"title": "Uptake of CO2 by bladder wrack", "abstract": "Wrack takes up carbon."}
+    print = {"venue": "Journal of tidal medicine", "year": 1999, "authors": ("Åsa Brandström", "Tidal Society")}
+    ids = {"doi": "10.9999/tidal.1", "pmid": "90000001", "url": "https://example.org/wrack"}
+    assert wrack == Paper(id="WRACK001", **texts, **print, fields=("Tides",), keywords=("carbon", "kelp"), ids=ids)
     assert (tides.venue, tides.ids, tides.fields) == ("arXiv", {"arxiv": "2101.00001"}, ("Thesis",))
     assert (case.title, case.year, case.authors) == ("Harbour v. Sea", 1888, ("A B",))
     assert report.files[0].note == "not papers: 1 annotation, 1 attachment, 1 deleted item, 1 note"
@@ -48,15 +41,9 @@ def test_a_library_or_a_collection(library: Path) -> None:
     assert ids(f"{library}#Reading group") == ids(f"{library}#reading group/Tides") == ["CASE0001"]
     with pytest.raises(InputError, match="write more of the path: My Library/Thesis/Tides; Reading group/Tides"):
         ids(f"{library}#Tides")
-    with pytest.raises(InputError) as error:
+    names = "My Library; My Library/Thesis; My Library/Thesis/Tides; Reading group; Reading group/Tides$"
+    with pytest.raises(InputError, match=rf"#Thesys: no such library or collection; it has: {names}"):
         ids(f"{library}#Thesys")
-    assert str(error.value) == (
-        f"{library}#Thesys: no such library or collection; it has: My Library; "
-        "My Library/Thesis; My Library/Thesis/Tides; Reading group; Reading group/Tides"
-    )
-    (library.parent / "refs.bib").write_text("@misc{a, title={T}}")
-    with pytest.raises(InputError, match="a bibtex file has no parts"):
-        ids(f"{library.parent}/refs.bib#Thesis")
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
