@@ -13,16 +13,7 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection, embed
 from sciprism.uses import calibration
-from sciprism.uses.calibration import (
-    SHIPPED,
-    PairCounts,
-    RelationCurve,
-    SimilarityScale,
-    count_pairs,
-    fit_relations,
-    relate_by_citation,
-    relate_by_keys,
-)
+from sciprism.uses.calibration import PairCounts, RelationCurve, SimilarityScale, count_pairs, relate_by_keys
 
 WORDS = ["frog", "pond", "leaf", "star", "halo", "dust", "gene", "cell", "drug"]
 
@@ -76,7 +67,7 @@ def test_the_curve_holds_on_other_pairs(distance):
 
 def test_a_citation_relates_both_papers():
     papers = [Paper(id="a", ids={"doi": "10.1/A"}), Paper(id="b", references=("doi:10.1/a", "b", "x")), Paper(id="c")]
-    related = relate_by_citation(papers)
+    related = calibration.relate_by_citation(papers)
     assert [related(row).tolist() for row in range(3)] == [[1], [0], []]
 
 
@@ -88,10 +79,13 @@ def test_percentiles_are_of_the_collections_pairs(folder):
     assert described[0]["relations"] == [] and "no probabilities are known for fake" in scale.notes[0]
 
 
-def test_own_curves_are_fitted_stored_and_used(folder, monkeypatch):
+def test_own_curves_are_fitted_told_stored_and_used(folder, monkeypatch, capsys):
+    status, out, err = run(monkeypatch, capsys, "calibrate", folder, "--by", "fields, references")
+    assert status == 0, err
+    field, citation = out.splitlines()  # 3 * 40 * 39 / (120 * 119) = 0.328
+    assert field.startswith("probability that they share a field, among pairs of 120 papers of vecs with fields: 0.328")
+    assert citation.startswith("probability that one cites the other, among pairs of 120 papers")
     stored = StoredCollection.open(folder)
-    curve, _ = fit_relations(stored, ["fields", "references"])
-    assert curve.base_rate == pytest.approx(3 * 40 * 39 / (120 * 119))
     scale = SimilarityScale(stored)
     rows = scale.describe(0.9)["relations"]
     assert [row["relation"] for row in rows] == ["they share a field", "one cites the other"]
@@ -104,11 +98,8 @@ def test_own_curves_are_fitted_stored_and_used(folder, monkeypatch):
 
 
 def test_too_few_relations_are_an_error(folder, tmp_path):
-    with pytest.raises(InputError, match="0 of the 0 pairs of 0 papers of vecs with keywords"):
-        fit_relations(StoredCollection.open(folder), ["keywords"])
-    for by, what in ((["fields", "topic"], "'topic'"), ([], "nothing")):
-        with pytest.raises(InputError, match=f"{what} is not one of fields, keywords, references"):
-            fit_relations(StoredCollection.open(folder), by)
+    with pytest.raises(InputError, match="nothing is not one of fields, keywords, references"):
+        calibration.fit_relations(StoredCollection.open(folder), [])
     embed(make_papers(2), FakeEncoder(), tmp_path / "two")
     (tmp_path / "two" / "calibration.json").write_text('{"x')
     with pytest.raises(InputError, match="is damaged; delete it"):
@@ -123,23 +114,11 @@ def test_too_few_relations_are_an_error(folder, tmp_path):
 def test_the_model_that_ships_has_curves(tmp_path, monkeypatch, capsys):
     papers = [Paper(id=str(n), title=f"{word} in {other}") for n, (word, other) in enumerate(pairwise(WORDS))]
     library = Collection.create(tmp_path / "c", papers)
-    known = json.loads(SHIPPED.read_text())[library.encoder.fingerprint][library.space()]
+    known = json.loads(calibration.SHIPPED.read_text())[library.encoder.fingerprint][library.space()]
     assert [row["relation"] for row in known] == ["they share an arXiv category", "one cites the other"]
     words = ("similar", tmp_path / "c", "--to", "0", "-k", "1", "--calibrated", "--no-why")
-    status, out, err = run(monkeypatch, capsys, *words)
-    assert status == 0, err
+    out = run(monkeypatch, capsys, *words)[1]
     assert "more similar than" in out and "compared with 28 pairs" in out and "not known here" in out
-    status, out, err = run(monkeypatch, capsys, *words, "--json")
-    document = json.loads(out)
+    document = json.loads(run(monkeypatch, capsys, *words, "--json")[1])
     assert document["rankings"][0]["hits"][0]["calibrated"]["percentile"] > 50
     assert document["calibration"]["pairs"] == 28
-
-
-def test_the_command_says_what_it_fitted(folder, monkeypatch, capsys):
-    status, out, err = run(monkeypatch, capsys, "calibrate", folder, "--by", "fields, references")
-    assert status == 0, err
-    first, second = out.splitlines()
-    assert first.startswith(
-        "probability that they share a field, among pairs of 120 papers of vecs with fields: 0.328;"
-    )
-    assert second.startswith("probability that one cites the other, among pairs of 120 papers")

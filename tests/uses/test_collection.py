@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +19,7 @@ from sciprism.errors import InputError
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(_name: str | None = None, **_: Any) -> FakeEncoder:
-        return FakeEncoder()
-
-    monkeypatch.setattr(Encoder, "load", load)
+    monkeypatch.setattr(Encoder, "load", lambda *_, **__: FakeEncoder())
 
 
 @pytest.fixture
@@ -80,7 +76,7 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
     library.delete(["p0"])
     vectors = library.vectors()
     for name in ("all.parquet", "all.csv", "all.npy"):
-        assert library.export(tmp_path / name) == 29
+        assert [library.export(tmp_path / name) for _ in range(2)] == [29] * 2, "an earlier export is replaced"
         if name == "all.parquet":
             table = parquet.read_table(tmp_path / name)
             assert table["id"].to_pylist() == library.ids
@@ -95,13 +91,6 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
         else:
             assert "v0" not in rows[0]
             np.testing.assert_array_equal(np.load(tmp_path / name), vectors)
-    with pytest.raises(InputError, match="must end with"):
-        library.export(tmp_path / "all.xlsx")
-
-
-def test_the_files_of_an_earlier_export_are_replaced(tmp_path: Path) -> None:
-    library = Collection.create(tmp_path / "library", some_papers(1))
-    assert [library.export(tmp_path / "new.npy") for _ in range(2)] == [1] * 2
 
 
 def test_the_command_deletes_what_a_file_names(library: Collection, tmp_path: Path) -> None:

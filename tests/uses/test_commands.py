@@ -77,29 +77,16 @@ def test_row_numbers_as_ids_lose_no_paper(tmp_path: Path) -> None:
     assert stored == ["Protein folding in mice", "Dark matter halos", "Protein folding in mice"]
 
 
-def test_an_input_without_a_usable_paper_is_refused(tmp_path: Path, collection: Path) -> None:
-    bad = "id,title\n1,\n2,\u200d\n"
-    (tmp_path / "bad.csv").write_text(bad)
-    for folder in (collection, tmp_path / "c"):
-        for file in (tmp_path / "bad.csv", "-"):
-            result = run("embed", file, "-o", folder, "--skip-bad", stdin=bad)
-            assert "no paper of the input can be used: 2 skipped" in error_of(result) and "record 1" in result.stderr
-    assert "name at least one" in error_of(run("embed", "-", "-o", tmp_path / "d", "--formats", ",", stdin=bad))
-    assert not (tmp_path / "d").exists()
+def test_a_collection_stays_where_no_paper_of_an_input_is_usable(collection: Path) -> None:
+    result = run("embed", "-", "-o", collection, "--skip-bad", stdin="id,title\n1,\n2,\u200d\n")
+    assert "no paper of the input can be used: 2 skipped" in error_of(result) and "record 1" in result.stderr
 
 
-def test_a_model_folder_is_remembered_by_its_full_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: list[str | None]
-) -> None:
+def test_a_model_folder_is_remembered_by_its_full_path(tmp_path, monkeypatch, loaded) -> None:
     (tmp_path / "model").mkdir()
     monkeypatch.chdir(tmp_path)
     run("embed", "-", "-o", "c", "--model", "model", stdin=lines(PAPERS[:2]))
     assert loaded == [str(tmp_path / "model")]
-
-
-@pytest.mark.parametrize("wrong", ["title", "=x", "title="])
-def test_columns_are_pairs(tmp_path: Path, wrong: str) -> None:
-    assert "field=header" in error_of(run("embed", "-", "-o", tmp_path / "c", "--columns", wrong))
 
 
 def test_search_prints_a_ranked_list(collection: Path) -> None:
@@ -109,7 +96,10 @@ def test_search_prints_a_ranked_list(collection: Path) -> None:
     assert words.startswith("1 0.") and "A universal density profile A. Berg; ApJ, 1997 [halo]" in words
     assert "“Dark matter halos share one density profile, cf. Fig. 2.”" in words
     assert "2 0." in words and "3 0." not in words
-    hits = json.loads(run("search", collection, "dark matter density profile", "--json").stdout)["rankings"][0]["hits"]
+    document = json.loads(run("search", collection, "dark matter density profile", "--json").stdout)
+    hits = document["rankings"][0]["hits"]
+    assert (document["collection"], document["mode"]) == (str(collection), "exact")
+    assert set(hits[0]) == {"rank", "score", "id", "title", "venue", "year", "authors", "doi", "url", "why"}
     assert sorted(hits, key=lambda hit: -hit["score"]) == hits and [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5]
 
 
@@ -121,21 +111,8 @@ def test_all_words_are_one_query(collection: Path) -> None:
     assert asked("dark", "matter", "-k", 1, "halos") == asked("dark matter halos") == ["dark matter halos"]
     assert asked("one", "-q", "two") == ["one", "two"]
     assert asked("-", "-q", "three", stdin="one\n\u200d\ntwo\n") == ["one", "two", "three"]
-    assert "alone it reads queries" in error_of(run("search", collection, "-", "attention"))
-    assert "no query" in error_of(run("search", collection))
     for blank in (" ", "\u200d"):
         assert "query 1 is empty" in error_of(run("search", collection, blank))
-
-
-def test_search_reads_queries_from_standard_input(collection: Path) -> None:
-    options = ("-k", 1, "--json", "--no-why")
-    result = run("search", collection, "-", "-q", "attention", *options, stdin="guide RNA\n\n halos \n")
-    document = json.loads(result.stdout)
-    assert (document["collection"], document["mode"]) == (str(collection), "exact")
-    assert [r["query"] for r in document["rankings"]] == ["guide RNA", "halos", "attention"]
-    names = {"rank", "score", "id", "title", "venue", "year", "authors", "doi", "url", "why"}
-    assert set(document["rankings"][0]["hits"][0]) == names
-    assert "holds no query" in error_of(run("search", collection, "-", stdin="\n"))
 
 
 def test_search_filters_by_year(collection: Path) -> None:
@@ -145,32 +122,13 @@ def test_search_filters_by_year(collection: Path) -> None:
         assert sorted(hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]) == ids.split()
 
 
-@pytest.mark.parametrize("year", ["-", "1990-1980", "19x", "1-2-3", "1990 2000"])
-def test_a_wrong_year_is_an_error(collection: Path, year: str) -> None:
-    assert f"--year {year!r}" in error_of(run("search", collection, "dna", f"--year={year}"))
-
-
-def test_a_filter_that_no_paper_passes_is_said(collection: Path) -> None:
-    for options, message in (
-        (("--year", "3000-"), "no paper of .* is from these years; its first year is 1970, its last 2017"),
-        (("--venue", "nowhere"), "has a venue with 'nowhere' in it; it has 2, the most frequent: ApJ, Science"),
-        (("--field", "Bio"), "has the field 'Bio'; it has 2, the most frequent: Biology, Astronomy"),
-        (("--author", "Bergman"), "has the author 'Bergman'; it has 3, the most frequent: A. Berg, B. Lund, Ann Berg"),
-        (("--field", "Biology", "--year", "-2000"), "meets all conditions together, though each is met by some"),
-    ):
-        found = error_of(run("search", collection, "dna", *options))
-        assert re.search(message, found), found
-
-
 def test_index_makes_lexical_and_hybrid_search_possible(collection: Path, loaded: list[str | None]) -> None:
     assert "--lexical" in error_of(run("search", collection, "x", "--mode", "hybrid"))
-    assert "say which index" in error_of(run("index", collection))
     assert run("index", collection, "--lexical").stdout == f"{collection}: built lexical over 5 papers\n"
     loaded.clear()
     result = run("search", collection, "andromeda", "--mode", "lexical", "--no-why")
     assert "[rotation]" in result.stdout and loaded == []
     assert run("search", collection, "andromeda", "--mode", "hybrid").exit_code == 0
-    assert "mode 'magic'" in error_of(run("search", collection, "andromeda", "--mode", "magic"))
 
 
 GERMAN = Paper(id="eis", title="Messungen zur Bildung von Eis", abstract="Wir messen das Eis und die Wolken im Winter.")
@@ -236,14 +194,9 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
     result = run("similar", collection, "--to", "crispr", "--json")
     [ranking] = json.loads(result.stdout)["rankings"]
     assert ranking["query"] == "crispr" and ranking["hits"][0]["why"] == "A guide RNA directs the enzyme."
-    assert "no paper with the id or title 'nobody'; the nearest" in error_of(
-        run("similar", collection, "--to", "nobody")
-    )
     for name in ("seeds.ris", "./seeds", "old seeds.json.gz"):
         message = error_of(run("similar", collection, "--to", name))
-        assert message.startswith(f"{name}: no such file, and ") and message.endswith(
-            "has no paper of that id or title"
-        )
+        assert re.fullmatch(f"{name}: no such file, and .* has no paper of that id or title", message)
 
 
 def test_similar_takes_a_doi_a_beginning_of_an_id_and_a_file(tmp_path: Path, loaded: list[str | None]) -> None:
@@ -297,9 +250,7 @@ def test_an_unfinished_collection_says_so(collection: Path) -> None:
     assert "unfinished" not in run("search", collection, "matter").stderr
 
 
-def test_a_collection_is_continued_in_its_precision(
-    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collection_is_continued_in_its_precision(tmp_path, tiny_model, monkeypatch) -> None:
     monkeypatch.undo()  # the real encoder
     papers = tmp_path / "papers.jsonl"
     papers.write_text(lines(PAPERS))

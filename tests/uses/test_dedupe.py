@@ -34,42 +34,34 @@ def build(*changes, **all_have):
     ]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"title": "GROWTH OF TREE FROGS IN THE PONDS OF OHIO.", "venue": "J Amphib Ecol", "pages": "288-97"},
-        {"title": "Growth of tree-frogs in the ponds of Ohio [Erratum appears in J Amphib Ecol. 2011;13(1):9]"},
-        {"title": "Growth of tree frogs in the ponds of Ohio. [Review] [42 refs]", "pages": "Suppl-8", "issue": ""},
-        {"title": "[Growth of tree frogs in the ponds of Ohio] [German]", "authors": ("Alder A", "Birch B")},
-        {"title": "Wachstum [Growth of tree frogs in the ponds of Ohio]", "venue": "", "volume": ""},
-        {"title": "Wachstum der Frösche", "venue": "J Amphib Ecol"},  # the same pages
-        {"title": "Growth of tree frogs in the ponds", "pages": ""},
-        {"authors": (), "year": None},
-        {"volume": "", "issue": "", "pages": "01-Oct", "year": 2009},  # ahead of print
-        {"title": "Growth of tree frogs in the ponds of Ohio: a study", "abstract": "Frogs grow."},
-    ],
-)
-def test_records_of_one_paper_are_merged(change):
-    assert dedupe(build({}, change)).groups == [[0, 1]]
+SAME = [
+    {"title": "GROWTH OF TREE FROGS IN THE PONDS OF OHIO.", "venue": "J Amphib Ecol", "pages": "288-97"},
+    {"title": "Growth of tree-frogs in the ponds of Ohio [Erratum appears in J Amphib Ecol. 2011;13(1):9]"},
+    {"title": "Growth of tree frogs in the ponds of Ohio. [Review] [42 refs]", "pages": "Suppl-8", "issue": ""},
+    {"title": "[Growth of tree frogs in the ponds of Ohio] [German]", "authors": ("Alder A", "Birch B")},
+    {"title": "Wachstum [Growth of tree frogs in the ponds of Ohio]", "venue": "", "volume": ""},
+    {"title": "Wachstum der Frösche", "venue": "J Amphib Ecol"},  # the same pages
+    {"title": "Growth of tree frogs in the ponds", "pages": ""},
+    {"authors": (), "year": None},
+    {"volume": "", "issue": "", "pages": "01-Oct", "year": 2009},  # ahead of print
+    {"title": "Growth of tree frogs in the ponds of Ohio: a study", "abstract": "Frogs grow."},
+]
+BARE = {"volume": "", "issue": "", "pages": ""}
+TRIAL = {"authors": ("Isrctn",), "venue": "clinicaltrials.gov", **BARE}
+OTHERS = [
+    {"venue": "Proceedings of the Pond Society", "volume": "3", "pages": "S12", "year": 2009, "issue": "1"},
+    {"title": "Growth of tree frogs in the ponds of Ohio: part II", "pages": "298-310"},
+    {"title": "Growth of tree frogs in the ponds of Ohio. II", "pages": "", "volume": ""},
+    {"title": "Sleep of toads in the lakes of Maine", "pages": "288", "authors": ("Cy Cedar",)},  # of one page
+    {"title": "Correction to: Growth of tree frogs in the ponds of Ohio", "pages": "400"},
+    TRIAL | {"title": "Growth of tree toads in the ponds of Ohio"},
+    {"title": "Growth of tree frogs in the woods of Idaho", "pages": "", "volume": ""},
+]
 
 
-TRIAL = {"authors": ("Isrctn",), "venue": "clinicaltrials.gov", "volume": "", "issue": "", "pages": ""}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"venue": "Proceedings of the Pond Society", "volume": "3", "pages": "S12", "year": 2009, "issue": "1"},
-        {"title": "Growth of tree frogs in the ponds of Ohio: part II", "pages": "298-310"},
-        {"title": "Growth of tree frogs in the ponds of Ohio. II", "pages": "", "volume": ""},
-        {"title": "Sleep of toads in the lakes of Maine", "pages": "288", "authors": ("Cy Cedar",)},  # of one page
-        {"title": "Correction to: Growth of tree frogs in the ponds of Ohio", "pages": "400"},
-        TRIAL | {"title": "Growth of tree toads in the ponds of Ohio"},
-        {"title": "Growth of tree frogs in the woods of Idaho", "pages": "", "volume": ""},
-    ],
-)
-def test_other_papers_are_not_merged(change):
-    assert dedupe(build({}, change)).groups == []
+@pytest.mark.parametrize(("change", "groups"), [*((same, [[0, 1]]) for same in SAME), *((o, []) for o in OTHERS)])
+def test_records_of_one_paper_are_merged_and_those_of_others_are_not(change, groups):
+    assert dedupe(build({}, change)).groups == groups
 
 
 LISTED = {"volume": "", "issue": "", "pages": "", "authors": ("Ann Alder", "Bo Birch", "Cy Cedar")}
@@ -145,17 +137,8 @@ def test_a_supplement_has_one_doi_for_many_abstracts():
 
 
 def test_a_preprint_is_linked_and_merged_only_on_request():
-    article, preprint = build(
-        {"ids": {"doi": "10.1000/frogs"}},
-        {
-            "venue": "bioRxiv",
-            "ids": {"doi": "10.1101/2009.01.02.123456"},
-            "year": 2009,
-            "volume": "",
-            "issue": "",
-            "pages": "",
-        },
-    )
+    first = {"venue": "bioRxiv", "ids": {"doi": "10.1101/2009.01.02.123456"}, "year": 2009, **BARE}
+    article, preprint = build({"ids": {"doi": "10.1000/frogs"}}, first)
     linked = dedupe([article, preprint])
     assert (linked.groups, linked.versions, linked.uncertain) == ([], [(0, 1)], [])
     assert [versions for _, versions in linked.papers()] == [["p2"], ["p1"]]
@@ -170,16 +153,13 @@ def test_no_record_one_record_and_duplicates_alone(count):
 
 
 def test_records_without_anything_to_compare_stay():
-    assert (
-        dedupe([Paper(id="a"), Paper(id="b"), Paper(id="c", title="Frogs"), Paper(id="d", title="Frogs")]).removed == 0
-    )
+    papers = [Paper(id="a"), Paper(id="b"), Paper(id="c", title="Frogs"), Paper(id="d", title="Frogs")]
+    assert dedupe(papers).removed == 0
 
 
 def test_a_record_between_two_that_contradict_each_other_joins_one_of_them():
-    bare = {"volume": "", "issue": "", "pages": "", "venue": ""}
     other = {"volume": "40", "issue": "1", "pages": "5-9", "year": 2011, "venue": "Ponds", "abstract": ""}
-    result = dedupe(build({}, bare, other))
-    assert result.groups == [[0, 1]]
+    assert dedupe(build({}, BARE | {"venue": ""}, other)).groups == [[0, 1]]
 
 
 def test_a_merged_record_has_the_fullest_fields_and_one_place_in_print(tmp_path):
@@ -211,7 +191,7 @@ def test_levels_by_hand():
 
 # ---- the review file ----
 
-UNSURE = {"volume": "", "issue": "", "pages": "", "venue": "Ponds"}
+UNSURE = BARE | {"venue": "Ponds"}
 
 
 def review(tmp_path, papers, *decisions):

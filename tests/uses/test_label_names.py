@@ -1,8 +1,4 @@
-import gzip
-import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -71,19 +67,3 @@ def test_same_as_the_plain_rule(names: list[list[str]], texts: list[str], block:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(label_names, "BLOCK", block)
         assert found(labels, *texts) == [plain_rule(labels, text) for text in texts]
-
-
-@pytest.mark.data
-def test_real_names_in_real_abstracts():
-    data = Path(os.environ["SCIPRISM_DATA"])
-
-    def rows(path: str, step: int) -> list[dict]:
-        with gzip.open(data / path, "rt", encoding="utf-8") as lines:
-            return [json.loads(line) for line in list(lines)[::step]]
-
-    labels = [label(normalize(row["name"])) for row in rows("labels_mesh/descriptors.jsonl.gz", 10)]
-    papers = rows("xmc_pubmed_mesh/papers.jsonl.gz", 100)
-    texts = [normalize(f"{row['title']} {row['abstract']}") for row in papers]
-    expected = [plain_rule(labels, text) for text in texts]
-    assert sum(map(len, expected)) > len(texts) // 2
-    assert found(labels, *texts) == expected

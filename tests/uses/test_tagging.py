@@ -13,35 +13,16 @@ import pytest
 from build_tagging import DIM, TOPICS, UNSEEN, build_papers, build_vocabulary, embed, label_vectors
 from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers import ReadReport, read_papers
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers import read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging import suggestions
+from sciprism.uses.tagging import tagger as taggers
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, PaperSpace, Sources
-from sciprism.uses.tagging.suggestions import (
-    Judgement,
-    PaperTags,
-    Tag,
-    TagChoice,
-    compare_tags,
-    read_judgements,
-    read_tag_table,
-    resolve_tags,
-    score_ranking,
-)
-from sciprism.uses.tagging.tagger import (
-    build_zero_shot,
-    choose_threshold,
-    learn_from_feedback,
-    list_unknown_papers,
-    load_tagger,
-    save_tagger,
-    train,
-)
+from sciprism.uses.tagging.suggestions import Judgement, PaperTags, Tag, TagChoice, compare_tags, read_judgements
+from sciprism.uses.tagging.tagger import build_zero_shot, learn_from_feedback, load_tagger, save_tagger, train
 from sciprism.uses.tagging.vocabulary import NameMatcher, Vocabulary, find_reached, stems_of
 
-X = "http://example.org/x/"
 ALL = TagChoice(threshold=0)
 
 
@@ -81,8 +62,6 @@ def test_labels_are_found_by_id_notation_and_name():
     found = {"u2": [1], "D06": [0], "insulin": [0], "INSULINS": [1], "insulin drug": [1], "Red giants": [2]}
     found["insulin'"] = [0, 1]  # one form of two labels
     assert {name: vocabulary.find_all(name) for name in found} == found
-    with pytest.raises(InputError, match=r"the branch 'Red gaint' is not an id, notation or name .* 'Red giant'"):
-        vocabulary.find_named("Red gaint", "the branch")
     twice = Vocabulary([Label(id="p", name="Mercury"), Label(id="e", name="mercury ")])
     assert twice.notes == ["1 name is of several labels: Mercury [p] and mercury  [e]"]
     with pytest.raises(InputError, match="it 'MERCURY' is a name of 2 labels; name one by its id: p, e"):
@@ -103,13 +82,9 @@ def test_hierarchies():
     assert sum(map(len, cut.parents)) == 2 and all(row not in find_reached(row, cut.parents) for row in range(4))
 
 
-def test_two_labels_of_one_id_are_refused_and_one_in_two_files_is_joined():
-    with pytest.raises(InputError, match="two labels have the id x: 'Red' and 'Blue'"):
-        Vocabulary([Label(id="x", name="Red"), Label(id="x", name="Blue")])
+def test_a_label_of_two_files_is_joined():
     joined = Vocabulary([Label(id="x", name="Red"), Label(id="x", name="Red", synonyms=("Rouge",), definition="d")])
     assert joined.labels == (Label(id="x", name="Red", synonyms=("Rouge",), definition="d"),)
-    with pytest.raises(InputError, match="no labels"):
-        Vocabulary([])
 
 
 ASKED = [
@@ -199,7 +174,7 @@ def test_a_trained_tagger_finds_topics_by_name_and_by_words(trained, monkeypatch
 
 def test_a_threshold_by_hand():
     # of 3 relevant labels; F1 after each: 2/4, 4/5, 4/6, 4/7
-    assert choose_threshold(np.array([0.9, 0.2, 0.8, 0.7]), np.array([1.0, 0, 1, 0]), 3) == 0.8
+    assert taggers.choose_threshold(np.array([0.9, 0.2, 0.8, 0.7]), np.array([1.0, 0, 1, 0]), 3) == 0.8
 
 
 def test_choices(trained):
@@ -209,12 +184,6 @@ def test_choices(trained):
     assert {name for paper in branch for name in names(paper)} <= {"Galaxies", "Dark matter", "Astronomy"}
     without = suggest(trained, papers, TagChoice(threshold=0, excluded=["Galaxies", "N1"]))
     assert not {"Galaxies", "Dark matter"} & {name for paper in without for name in names(paper)}
-    with pytest.raises(InputError, match="every label of the branch is excluded"):
-        suggest(trained, papers, TagChoice(branch=["Galaxies"], excluded=["Galaxies"]))
-    wrong = [({"limit": 0}, "limit is 0"), ({"threshold": 2}, "threshold is 2"), ({"parents": "x"}, "'x'")]
-    for values, message in wrong:
-        with pytest.raises(InputError, match=message):
-            TagChoice(**values)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +221,6 @@ def test_a_stored_tagger_gives_the_same_and_damage_is_found(trained, tmp_path: P
     (tmp_path / "full" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="exists and is not a tagger"):
         save_tagger(trained, tmp_path / "full")
-    with pytest.raises(InputError, match=r"not a tagger: it has no tagger\.json"):
-        load_tagger(tmp_path / "full")
     assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
     path = tmp_path / "t" / "vocabulary.jsonl"
     path.write_text(path.read_text().replace("Galaxies", "Galaxies!"))
@@ -273,10 +240,8 @@ def test_feedback_teaches_what_was_wrong(trained):
     # "Glaciers" is named in these papers and is never right: a name of a place, say
     papers = [Paper(id=f"f{n}", title="Glaciers Inc", abstract=f"dose immunity trial {n}") for n in range(60)]
     vectors = embed([f"{paper.title} {paper.abstract}" for paper in papers])
-    judgements = [
-        Judgement(paper.id, tag, right) for paper in papers for tag, right in (("Glaciers", False), ("t3", True))
-    ]
-    assert list_unknown_papers(trained, judgements) == {paper.id for paper in papers}
+    judgements = [Judgement(p.id, tag, right) for p in papers for tag, right in (("Glaciers", False), ("t3", True))]
+    assert taggers.list_unknown_papers(trained, judgements) == {paper.id for paper in papers}
     learned, report = learn_from_feedback(trained, judgements, papers, vectors)
     assert (report.papers, report.accepted, report.rejected, report.unknown, report.missing) == (60, 60, 60, (), ())
     asked = [Paper(id="new", title="Glaciers Inc", abstract="dose immunity trial")]
@@ -288,21 +253,12 @@ def test_feedback_teaches_what_was_wrong(trained):
 
 
 def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
-    first, has, none = (
-        trained.training.papers[0].id,
-        trained.training.tags[[0]].indices.tolist(),
-        np.empty((0, DIM), np.float32),
-    )
-    other = next(row for row in range(6) if row not in has)
-    said = [
-        (first, f"t{has[0]}", False),
-        (first, f"t{other}", True),
-        ("gone", "t0", True),
-        (first, "no such tag", True),
-    ]
+    first, has = trained.training.papers[0].id, trained.training.tags[[0]].indices.tolist()
+    none, other = np.empty((0, DIM), np.float32), next(row for row in range(6) if row not in has)
+    said = [(first, f"t{has[0]}", False), (first, f"t{other}", True), ("gone", "t0", True), (first, "no tag", True)]
     learned, report = learn_from_feedback(trained, [Judgement(*each) for each in said], [], none)
     assert sorted(learned.training.tags[[0]].indices.tolist()) == sorted({has[1], other})
-    assert report.missing == ("gone",) and report.unknown == ("no such tag",) and report.papers == 1
+    assert report.missing == ("gone",) and report.unknown == ("no tag",) and report.papers == 1
     for said, message in (
         ([(first, "t0", True), (first, "N0", False)], "accepted in one row, rejected in another"),
         ([("gone", "t0", True)], "none of the judged papers"),
@@ -312,16 +268,13 @@ def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
 
 
 def test_a_report_scores_and_counts_what_was_wrong_and_missed():
-    p1, p5, ndcg, f1_5, f1 = score_ranking([7, 1, 2, 3, 4, 9], {7, 2, 9})
+    p1, p5, ndcg, f1_5, f1 = suggestions.score_ranking([7, 1, 2, 3, 4, 9], {7, 2, 9})
     assert (p1, p5, f1_5, f1) == (1, 2 / 5, 2 * 2 / (5 + 3), 2 * 3 / (6 + 3))
-    assert ndcg == pytest.approx((1 + 0.5) / (1 + 1 / np.log2(3) + 0.5)) and score_ranking([], {1}) == (0,) * 5
+    assert ndcg == pytest.approx((1 + 0.5) / (1 + 1 / np.log2(3) + 0.5))
+    assert suggestions.score_ranking([], {1}) == (0,) * 5
     vocabulary = build_vocabulary()
-    suggested = [
-        PaperTags(
-            "p", "", tuple(Tag(rank=1, uri=f"t{row}", notation="", label="", probability=1.0, why="") for row in rows)
-        )
-        for rows in ((0, 1), (0,), (5,))
-    ]
+    tags = [tuple(replace(TAG, uri=f"t{row}") for row in rows) for rows in ((0, 1), (0,), (5,))]
+    suggested = [PaperTags("p", "", each) for each in tags]
     card = compare_tags(vocabulary, suggested, [[0, 2], [1], []])
     counts = {each.label: (each.right, each.wrong, each.missed) for each in card.labels}
     assert counts == {"Galaxies": (1, 1, 0), "Dark matter": (0, 1, 1), "Enzymes": (0, 0, 1)}
@@ -355,17 +308,10 @@ def test_suggestions_in_every_format(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("paper,title\na,x\n", "no column 'uri'"),
-        ("uri,verdict\nx,yes\n", "no column 'paper'"),
-        ("paper,uri,verdict\na,x,perhaps\n", "line 2: the verdict 'perhaps' is neither yes nor no"),
-        ("paper,uri\na,x\n", "no column 'verdict'"),
-        ("paper,uri,verdict\na,x,\n", "no verdict; write yes or no"),
-    ],
+    ("text", "message"), [("\na,x\n", "column 'verdict'"), (",verdict\na,x,\n", "write yes or no")]
 )
-def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str):
-    (tmp_path / "t.csv").write_text(text)
+def test_a_table_without_a_verdict_is_refused(tmp_path: Path, text: str, message: str):
+    (tmp_path / "t.csv").write_text(f"paper,uri{text}")
     with pytest.raises(InputError, match=message):
         read_judgements(tmp_path / "t.csv")
 
@@ -376,71 +322,14 @@ def test_tables_of_tags_and_verdicts(tmp_path: Path):
     assert read_judgements(path, dropped) == [Judgement("12", "x", True), Judgement("b", "x", False)]
     assert str(dropped) == "row without a paper or a tag 2, row without a verdict 1"
     dropped = DropReport()
-    assert read_tag_table(path, dropped) == {"12": ["x", "NA"]}, "a label may be called NA"
+    assert suggestions.read_tag_table(path, dropped) == {"12": ["x", "NA"]}, "a label may be called NA"
     assert str(dropped) == "row without a paper or a tag 2, row that a person rejected 1"
 
 
 def test_tags_are_resolved_and_those_without_one_label_counted():
     named = [Label(id="p", name="Mercury"), Label(id="e", name="mercury "), Label(id="h", name="God", synonyms=("x",))]
-    rows, report = resolve_tags([["Mercury", "<p>", "X", "nothing"], ["MERCURY"], ["nothing"]], Vocabulary(named))
+    given = [["Mercury", "<p>", "X", "nothing"], ["MERCURY"], ["nothing"]]
+    rows, report = suggestions.resolve_tags(given, Vocabulary(named))
     assert rows == [[0, 2], [], []] and report.untagged == 2 and report.homonyms["Mercury"] == ["p", "e"]
     facts = report.to_json()
     assert (facts["tags"], facts["unknown"], facts["ambiguous"]) == (2, {"nothing": 2}, {"Mercury": 1, "MERCURY": 1})
-
-
-TSV = f"Waves of storms\t<{X}1> <{X}2>\n\nCalm days\t{X}2\nUntagged\t\n"
-OBJECTS = [
-    {"text": "Waves of storms", "subjects": [{"uri": f"{X}1"}, {"label": "wind", "uri": f"{X}2"}]},
-    {"text": "Calm days", "subjects": [{"uri": f"<{X}2>"}]},
-    {"text": "Untagged", "metadata": {"year": "1999"}},
-]
-JSON_LINES = "".join(json.dumps(row) + "\n" for row in OBJECTS)
-CORPORA = {
-    "reversed.tsv": "Untagged\t\n" + TSV.replace("Untagged\t\n", ""),
-    "tabs.txt": TSV.replace("> <", ">\t<"),
-    "mark.tsv": "\ufeff" + TSV.replace("\n", "\r\n"),
-    "c.csv": f'text,subject_uris,document_id,title\nWaves of storms,<{X}1> {X}2,,\n"Calm days",{X}2,,\nUntagged,,,\n',
-    "c.jsonl": JSON_LINES,
-}
-
-
-@pytest.mark.parametrize("name", CORPORA)
-def test_corpora_of_annif_in_every_form(tmp_path: Path, name: str):
-    (tmp_path / name).write_text(CORPORA[name], encoding="utf-8", newline="")
-    report = ReadReport()
-    papers = list(read_papers(tmp_path / name, report=report))
-    found = {paper.title: paper.keywords for paper in papers}
-    assert found == {"Waves of storms": (f"{X}1", f"{X}2"), "Calm days": (f"{X}2",), "Untagged": ()}
-    assert len({paper.id for paper in papers}) == 3
-    assert (report.files[0].format, report.files[0].note) == ("annif", "1 untagged document (sha1:32ff1c7defcf)")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "title\tabstract\nA\tB\n",
-        "title\turl\nA\thttp://x/1\n",
-        "<a>x</a>\t<b>\n",
-        '{"title": "x"}\n',
-        '{"text": "x", "title": "y", "subjects": ["a"]}\n',
-        "@article{x,\n\turl = {http://x/1}}\n",
-    ],
-)
-def test_other_files_are_no_corpora(text: str):
-    assert not paper_readers["annif"].recognizes(text)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "reasons"),
-    [
-        ("c.tsv", TSV + f"no tab\n\t<{X}1>\n", ["no tab between the text", "no title and no abstract"]),
-        ("c.jsonl", JSON_LINES + '{"text": "x", "metadata": ["y"]}\n{"text"\n{"text": " "}\n', ["", "", ""]),
-    ],
-)
-def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path, name, text, reasons):
-    (tmp_path / name).write_text(text)
-    report = ReadReport()
-    with pytest.raises(InputError, match=r"record 4 .*; fix it or pass --skip-bad"):
-        list(read_papers(tmp_path / name))
-    assert len(list(read_papers(tmp_path / name, report=report, skip_bad=True))) == 3
-    assert all(reason in skipped.reason for reason, skipped in zip(reasons, report.skipped, strict=True))

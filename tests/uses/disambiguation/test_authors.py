@@ -68,36 +68,12 @@ def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
     assert "2 known signatures of other papers or positions" in out
     assert "b2, author 2: 'Eve Fox' now, not 'Z. Z'" in out
     assert rows["a1", 1]["reason"] == "id given before"
-    before = (tmp_path / "known.csv").read_text()
+    assert list(rows["a1", 1]) == ["paper_id", "position", "name", "author_id", "orcid", "probability", "reason"]
     found = json.loads(command("refs.bib", "--known", "known.csv", "-o", "again.csv", "--json")[1])
     assert found["counts"]["authors"] == 4 and found["signatures"][0]["author_id"] == "lee7"
     assert command("refs.bib", "--known", "known.csv", "-o", "known.csv")[0] == 0
-    assert {k: r["author_id"] for k, r in read(tmp_path / "known.csv").items()} == {
-        k: r["author_id"] for k, r in rows.items()
-    }
-    assert before.splitlines()[0] == "paper_id,position,name,author_id,orcid,probability,reason"
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("paper_id,position,orcid\na1,1,123\n", "line 2: '123' is not an ORCID"),
-        ("paper_id,position,orcid\na1,1,0000-0002-1825-0096\n", "or its check digit is wrong"),
-        ("paper_id,position,author_id\na1,0,x\n", "line 2: paper_id 'a1' and position '0' are not a place"),
-        ("paper_id,position,author_id\na1,1,x\na1,1,y\n", "line 3: author 1 of a1 is there twice"),
-        ("paper,author\na1,x\n", "has no columns paper_id, position"),
-    ],
-)
-def test_a_bad_table_of_known_ids_is_refused(command, tmp_path, table, message):
-    (tmp_path / "known.csv").write_text(table)
-    status, _, err = command("refs.bib", "--known", "known.csv", "-o", "authors.csv")
-    assert (status, (tmp_path / "authors.csv").exists()) == (2, False) and message in err
-
-
-def test_papers_without_authors_are_an_error(command, tmp_path):
-    (tmp_path / "none.bib").write_text("@misc{x, title={Alone}}")
-    status, _, err = command("none.bib", "-o", "authors.csv")
-    assert status == 2 and "no paper has an author" in err
+    again = read(tmp_path / "known.csv")
+    assert [(key, row["author_id"]) for key, row in again.items()] == [(k, r["author_id"]) for k, r in rows.items()]
 
 
 def test_orcids_join_and_separate():
@@ -135,19 +111,16 @@ def test_orcids_of_files_are_used(name, tmp_path):
 
 
 def test_placeholder_orcids_and_spellings_of_one_name(tmp_path):
-    """Zeros and a wrong check digit identify nobody, and are told; 山田太郎 is one name however it is divided."""
+    """Zeros, a wrong check digit and an id of two identify nobody; 山田太郎 is one name however it is divided."""
     false = {"Ann Lee": "0000-0000-0000-0000", "Bo Kim": "0000-0001-2345-6780"}
     found = disambiguate([Paper(id=name, authors=("Ann Lee", "Bo Kim"), orcids=false) for name in "pq"])
     assert not any(row.orcid for row in found.rows) and len(found.conflicts) == 4
+    twice = Paper(id="p", authors=("Ann Lee", "Bo Kim"), orcids={"Ann Lee": ORCID, "Bo Kim": ORCID})
+    assert [row.orcid for row in disambiguate([twice]).rows] == ["", ""]
     for person in ({"given": "太郎", "family": "山田"}, {"literal": "山田, 太郎"}, {"literal": "山田 太郎"}):
         (tmp_path / "a.json").write_text(json.dumps([{"id": "a", "title": "Ice", "author": [person]}]))
         (paper,) = read_papers(tmp_path / "a.json")
         assert len(group(disambiguate([paper, Paper(id="b", authors=("山田太郎",), venue=paper.venue)]))) == 1
-
-
-def test_an_orcid_of_two_authors_of_a_paper_does_not_count():
-    twice = Paper(id="p", authors=("Ann Lee", "Bo Kim"), orcids={"Ann Lee": ORCID, "Bo Kim": ORCID})
-    assert [row.orcid for row in disambiguate([twice]).rows] == ["", ""]
 
 
 def test_two_authors_of_one_paper_are_never_one():

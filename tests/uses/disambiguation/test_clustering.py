@@ -5,19 +5,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Signature
-from sciprism.uses.disambiguation.clustering import (
-    FEATURES,
-    MentionPairs,
-    all_pairs,
-    build_dendrograms,
-    choose_cut,
-    choose_settings,
-    cluster_by_name,
-    group_by_block,
-    sample_pairs,
-    sample_settings,
-    train_same_author,
-)
+from sciprism.uses.disambiguation import clustering
+from sciprism.uses.disambiguation.clustering import MentionPairs, build_dendrograms, choose_settings, train_same_author
 
 PLACES = np.array([0.0, 0.1, 0.5, 0.55, 0.9])
 BLOCKS = {"a": np.array([0, 1, 2, 3]), "b": np.array([4])}
@@ -32,7 +21,8 @@ def distances_on_a_line(left, right):
 
 
 def test_average_linkage_in_blocks():
-    (trees,) = build_dendrograms(BLOCKS, distances_on_a_line, [first_column])
+    trees, other = build_dendrograms(BLOCKS, distances_on_a_line, [first_column, lambda table: 1 - first_column(table)])
+    assert not np.array_equal(trees.linkages[0], other.linkages[0])
     rows, clusters = trees.cut(0.2)
     groups = {tuple(rows[clusters == c].tolist()) for c in np.unique(clusters)}
     assert groups == {(0, 1), (2, 3), (4,)}
@@ -43,17 +33,11 @@ def test_average_linkage_in_blocks():
 
 def test_the_best_cut_lies_between_the_mistakes():
     (trees,) = build_dendrograms(BLOCKS, distances_on_a_line, [first_column])
-    cut, score = choose_cut([trees], np.array([7, 7, 8, 8, 7]))
+    cut, score = clustering.choose_cut([trees], np.array([7, 7, 8, 8, 7]))
     assert score == 1.0 and 0.1 <= cut < 0.475
     (single,) = build_dendrograms({"b": np.array([4])}, distances_on_a_line, [first_column])
     with pytest.raises(InputError, match="no dev block"):
-        choose_cut([single], np.zeros(5, np.int64))
-
-
-def test_each_model_has_its_own_trees():
-    found = build_dendrograms(BLOCKS, distances_on_a_line, [first_column, lambda table: 1.0 - first_column(table)])
-    assert [len(np.unique(trees.cut(0.2)[1])) for trees in found] != [0, 0]
-    assert not np.array_equal(found[0].linkages[0], found[1].linkages[0])
+        clustering.choose_cut([single], np.zeros(5, np.int64))
 
 
 def test_the_exact_name_rule_stays_in_blocks():
@@ -61,7 +45,7 @@ def test_the_exact_name_rule_stays_in_blocks():
         Signature(id=str(i), paper=0, name=name, block=block, author="x")
         for i, (name, block) in enumerate([("A. Lee", "p"), ("a lee", "p"), ("Ann Lee", "p"), ("A Lee", "q")])
     ]
-    rows, clusters = cluster_by_name(mentions, group_by_block(mentions, frozenset({"p", "q"})))
+    rows, clusters = clustering.cluster_by_name(mentions, clustering.group_by_block(mentions, frozenset({"p", "q"})))
     assert rows.tolist() == [0, 1, 2, 3] and clusters.tolist() == [0, 0, 1, 2]
 
 
@@ -70,8 +54,8 @@ def test_the_exact_name_rule_stays_in_blocks():
 def test_samples_are_pairs_of_one_block_without_repeats(sizes, max_pairs):
     ends = np.cumsum(sizes)
     blocks = {str(n): np.arange(end - size, end) for n, (end, size) in enumerate(zip(ends, sizes, strict=True))}
-    left, right = sample_pairs(blocks, max_pairs, np.random.default_rng(0))
-    every = {pair for rows in blocks.values() for pair in zip(*map(np.ndarray.tolist, all_pairs(rows)), strict=True)}
+    left, right = clustering.sample_pairs(blocks, max_pairs, np.random.default_rng(0))
+    every = {tuple(pair) for rows in blocks.values() for pair in np.transpose(clustering.all_pairs(rows)).tolist()}
     sampled = list(zip(left.tolist(), right.tolist(), strict=True))
     assert len(sampled) == len(set(sampled)) == min(max_pairs, len(every)) and set(sampled) <= every
 
@@ -79,7 +63,7 @@ def test_samples_are_pairs_of_one_block_without_repeats(sizes, max_pairs):
 def build_pairs(seed, count=300):
     """Same persons share the year and their vectors; the other features say nothing."""
     rng = np.random.default_rng(seed)
-    table = np.full((count, len(FEATURES)), np.nan, np.float32)
+    table = np.full((count, len(clustering.FEATURES)), np.nan, np.float32)
     same = rng.random(count) < 0.4
     table[:, 0] = rng.integers(0, 2, count)
     table[:, 13] = np.where(same, rng.integers(0, 6, count), rng.integers(3, 30, count))
@@ -107,7 +91,7 @@ def test_models_learn_and_repeat_themselves():
 
 def test_settings_are_drawn_from_the_space_and_searched():
     pytest.importorskip("lightgbm")
-    sampled = sample_settings(np.random.default_rng(0))
+    sampled = clustering.sample_settings(np.random.default_rng(0))
     assert np.exp(-7) <= sampled["learning_rate"] <= 1 and 1000 <= sampled["n_estimators"] <= 2500
     chosen = choose_settings(build_pairs(1, 80), build_pairs(2, 80), trials=2, seed=0)
     assert chosen == choose_settings(build_pairs(1, 80), build_pairs(2, 80), trials=2, seed=0)

@@ -7,18 +7,9 @@ import pytest
 
 from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.papers.records import Paper, Signature
+from sciprism.uses.disambiguation import features
 from sciprism.uses.disambiguation import published_features as published
-from sciprism.uses.disambiguation.features import (
-    FEATURES,
-    BagMatrix,
-    PairFeatures,
-    advanced_similarity,
-    character_ngrams,
-    embedding_similarity,
-    find_columns,
-    name_similarity,
-    word_ngrams,
-)
+from sciprism.uses.disambiguation.features import FEATURES, BagMatrix, PairFeatures, name_similarity
 
 NAMES = [feature.name for feature in FEATURES]
 ENGLISH = "We show that the order of the parts is known and that this is of use for all of the others."
@@ -53,7 +44,7 @@ def test_there_are_39_in_the_order_of_the_sheet():
     assert NAMES[33] == "embedding" and NAMES[34] == "journal" and NAMES[13] == "year"
     signs = [1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0, -1, *[1] * 8, *[0] * 5, 0, -1, -1, -1, 0, -1, *[0] * 6]
     assert [feature.monotone for feature in FEATURES] == signs
-    assert find_columns(["email", "embedding"]).tolist() == [7, 8, 33]
+    assert features.find_columns(["email", "embedding"]).tolist() == [7, 8, 33]
 
 
 def test_two_mentions_by_hand(rows):
@@ -87,14 +78,14 @@ def test_what_is_missing_is_nan(rows):
 def test_cosine_plus_one_only_of_usable_vectors():
     vectors = np.array([[1, 0], [1, 1], [0, 0], [-2, 0]], np.float32)
     usable = np.array([True, True, True, False])
-    found = embedding_similarity(vectors, usable, np.array([0, 0, 0]), np.array([1, 2, 3]))
+    found = features.embedding_similarity(vectors, usable, np.array([0, 0, 0]), np.array([1, 2, 3]))
     assert found[0] == pytest.approx(1 + np.sqrt(0.5))
     assert np.isnan(found[1:]).all()
 
 
 def test_runs_of_letters_and_words():
-    assert character_ngrams("Abc") == ["ab", "bc", "abc"]
-    assert word_ngrams("The art of war") == ["art", "war", "art war"]
+    assert features.character_ngrams("Abc") == ["ab", "bc", "abc"]
+    assert features.word_ngrams("The art of war") == ["art", "war", "art war"]
 
 
 def test_a_cap_on_the_union():
@@ -125,7 +116,7 @@ def test_six_features_of_given_names():
     ],
 )
 def test_distances_of_first_names(one, other, column, expected):
-    assert advanced_similarity(one, other)[column] == pytest.approx(expected, abs=1e-4, nan_ok=True)
+    assert features.advanced_similarity(one, other)[column] == pytest.approx(expected, abs=1e-4, nan_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 from sciprism import InputError
-from sciprism.uses.matching.assignment import (
-    AssignmentTask,
-    GroupMinimum,
-    PairScores,
-    Requirements,
-    solve_assignment,
-)
+from sciprism.uses.matching import assignment
+from sciprism.uses.matching.assignment import AssignmentTask, PairScores, Requirements, solve_assignment
 from sciprism.uses.matching.reviewers import StatedPairs, split_pairs
 from sciprism.uses.matching.settings import MatchSettings
 
@@ -32,7 +27,7 @@ def require(shape, *, needs=1, least=0, most=1, forbidden=(), locked=(), groups=
         forbidden=split_pairs(forbidden),
         locked=split_pairs(locked),
         groups=tuple(
-            GroupMinimum(f"group={n}", np.isin(np.arange(shape[1]), members), minimum)
+            assignment.GroupMinimum(f"group={n}", np.isin(np.arange(shape[1]), members), minimum)
             for n, (members, minimum) in enumerate(groups)
         ),
     )

@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sciprism import Paper
-from sciprism.uses.matching.conflicts import (
-    ConflictInput,
-    find_conflicts,
-    list_unchecked,
-    reduce_domain,
-)
+from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts, list_unchecked, reduce_domain
 from sciprism.uses.matching.reviewers import Authorship, Reviewer
 
 NOTHING = Authorship()
@@ -29,7 +24,6 @@ def conflicts(kind, paper, authorship=NOTHING, *, since=2020, **reviewer):
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee1"}, True),
         (Authorship(emails=("Ann@x.org",)), {"emails": ("ann@X.org",)}, True),
         (Authorship(), {"name": "Ann B. Lee"}, True),  # an author is named Ann Lee
-        (Authorship(), {"name": "A. Lee"}, True),  # it may be her
         (Authorship(), {"id": "~Ann_Lee2"}, True),  # nothing says which Ann Lee it is
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee2"}, False),
         (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_B_Lee2"}, True),  # people may have several ids
@@ -53,11 +47,9 @@ def test_authors_do_not_review_their_own_submission(authorship, reviewer, found)
         ("a@gmail.com", ""),
         ("a@vip.qq.com", ""),
         ("a@outlook.com.br", ""),
-        ("a@t-online.de", ""),
         ("a@orange.com", "orange.com"),  # the company
         ("a@independent-researcher.org", ""),
         ("a@live.ac.uk", "live.ac.uk"),
-        ("a@lab.tifr.res.in", "tifr.res.in"),
         ("****@cs.uni-x.edu", "uni-x.edu"),
         ("a@localhost", ""),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from build_data import lines
 from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper
 from sciprism.uses.matching.reviewers import BID, IdIndex, PairReader, Reviewer, read_reviewers, reviewer_id
@@ -50,10 +51,7 @@ def files(tmp_path, monkeypatch):
 
 
 def write(name, rows):
-    path = Path(name)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return lines(Path(name), rows)
 
 
 def read_csv(name):
@@ -63,14 +61,8 @@ def read_csv(name):
 def assign(reviewers="profiles", submissions="submissions.jsonl", *, skip_bad=False, settings=None, **files):
     given = {name: Path(value) if isinstance(value, str) else value for name, value in files.items()}
     chosen = MatchSettings(**{**SETTINGS, **(settings or {})})
-    return match(
-        submissions,
-        reviewers,
-        settings=chosen,
-        files=MatchFiles(**given),
-        encoder=FieldsEncoder(dim=128),
-        skip_bad=skip_bad,
-    )
+    options = {"settings": chosen, "files": MatchFiles(**given), "encoder": FieldsEncoder(dim=128)}
+    return match(submissions, reviewers, skip_bad=skip_bad, **options)
 
 
 def as_pairs(found):
@@ -98,9 +90,7 @@ def test_shapes_of_reviewers_agree(files):
         "stars Smith", ("stars@x.org",), {"seniority": "senior"}, 0, 2, 3,
     )  # fmt: skip
     people = [Reviewer(id="a", papers=(Paper(id="1", title="stars halo"),)), Reviewer(id="b")]
-    found = match(
-        [Paper(id="s", title="stars")], people, settings=MatchSettings(**SETTINGS), encoder=FieldsEncoder(dim=128)
-    )
+    found = assign(people, [Paper(id="s", title="stars")])
     assert as_pairs(found) == [("s", "a")] and found.audit["reviewers without papers"] == ["b"]
 
 
@@ -117,28 +107,6 @@ def test_files_of_pairs_have_a_header_or_none(files, text):
     Path("bids.csv").write_text(text)
     found = PairReader(IdIndex(["p", "q"]), IdIndex(["r"])).read(Path("bids.csv"), BID)
     assert {pair: value for pair, (value, _) in found.items()} == {(0, 0): 1.0, (1, 0): -0.5}
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("p,r,maybe so\n", "line 1: the bid 'maybe so' is not a number or one of very high"),
-        ("p,r,nan\n", "not a number"),
-        ("p,r,20\n", "line 1: the bid 20 is not from -1 to 1"),
-        ("p\n", "line 1: 1 cells; write submission,reviewer,value"),
-        ("x,r,1\n", "bid of an unknown submission 'x'; remove it or pass --skip-bad"),
-        ("p,x,1\n", "unknown reviewer 'x'"),
-        ("r,p,1\n", "unknown submission 'r'; name the columns in a header line"),
-        ("p,r,1\np,r,0\n", "line 2: bid of p and r is 0, but 1 in"),
-        ('p,"r,1\n', "not a row of a table"),
-        ("paper,who,bid\np,r,1\n", "no column of the reviewer; columns: paper, who, bid; name one 'reviewer'"),
-    ],
-)
-def test_a_wrong_row_of_a_file_of_pairs_is_named(files, text, words):
-    Path("bids.csv").write_text(text)
-    with pytest.raises(InputError) as error:
-        PairReader(IdIndex(["p"]), IdIndex(["r"])).read(Path("bids.csv"), BID)
-    assert words in str(error.value) and "bids.csv" in str(error.value)
 
 
 def test_constraints_bids_and_locks_are_obeyed(files, monkeypatch):
@@ -171,27 +139,23 @@ def test_a_lock_on_a_conflict_is_an_error_that_names_both(files):
 
 
 def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
-    note = {
-        "id": "n1",
-        "forum": "n1",
-        "invitation": "Venue/Submission",
-        "content": {"title": {"value": "stars galaxies"}, "authorids": {"value": ["~stars1"]}},
-    }
+    content = {"title": {"value": "stars galaxies"}, "authorids": {"value": ["~stars1"]}}
+    note = {"id": "n1", "forum": "n1", "invitation": "Venue/Submission", "content": content}
     Path("notes.json").write_text(json.dumps({"notes": [note]}, indent=1))
     found = assign(submissions="notes.json")
     assert found.audit["conflicts"] == {"author": 1} and as_pairs(found) != [("n1", "~stars1")]
     Path("people.csv").write_text("id,email\n~stars1,s@mit.edu\n~genes1,g@eth.ch\n~words1,w@x.org\n")
     Path("authors.csv").write_text("Paper,name,email\ns-stars,Ann,a@csail.mit.edu\nS-Stars,Bob,b@gmail.com\n")
-    found = assign("people.csv", reviewer_papers=(Path("profiles"),), authors="authors.csv")
+    given = {"reviewer_papers": (Path("profiles"),), "authors": "authors.csv"}
+    found = assign("people.csv", **given)
     assert found.audit["conflicts"] == {"domain": 1}
     found.write("out.csv")
     assert read_csv("out.conflicts.csv")[1:] == [["s-stars", "~stars1", "domain", "e-mail domain mit.edu of an author"]]
     Path("constraints.csv").write_text("s-stars,~stars1,0\n")
-    people = (Path("profiles"),)
-    found = assign("people.csv", reviewer_papers=people, authors="authors.csv", constraints="constraints.csv")
+    found = assign("people.csv", **given, constraints="constraints.csv")
     assert found.audit["conflicts"] == {} and as_pairs(found) == EXPECTED
     with pytest.raises(InputError, match="names authors of none of the submissions"):
-        assign("people.csv", submissions="notes.json", reviewer_papers=(Path("profiles"),), authors="authors.csv")
+        assign("people.csv", submissions="notes.json", **given)
 
 
 @pytest.mark.parametrize(
@@ -257,16 +221,19 @@ def test_a_profile_of_openreview_has_several_names_and_ids(files):
 
 def test_groups_have_their_minimum(files):
     Path("people.csv").write_text("id,Seniority,region\n~stars1,junior,eu\n~genes1,Senior,eu\n~words1,junior,us\n")
-    settings = {"require": ("seniority=senior:1",), "per_paper": 2, "max_papers": 3}
-    found = assign("people.csv", reviewer_papers=(Path("profiles"),), settings=settings)
-    assert found.loads()["~genes1"] == 3
+
+    def require(group):
+        settings = {"require": (group,), "per_paper": 2, "max_papers": 3}
+        return assign("people.csv", reviewer_papers=(Path("profiles"),), settings=settings)
+
+    assert require("seniority=senior:1").loads()["~genes1"] == 3
     for required, message in (
         ("seniority=senior:2", r"2 reviewers with seniority=senior.*1 reviewer of the group"),
         ("seniority=emeritus:1", "no reviewer has seniority=emeritus; its values: Senior, junior"),
         ("rank=full:1", "columns: region, seniority"),
     ):
         with pytest.raises(InputError, match=message):
-            assign("people.csv", reviewer_papers=(Path("profiles"),), settings={**settings, "require": (required,)})
+            require(required)
 
 
 def test_rounds_and_changes_keep_what_was_assigned(files):
@@ -293,9 +260,8 @@ def test_written_files_are_what_was_found(files):
         (pair.paper, pair.reviewer, pair.reason) for pair in found.pairs
     ]
     document = json.loads(audit.read_text())
-    assert (
-        audit == Path("out.audit.json") and document == found.audit and document["schema"] == "sciprism.match-audit/1"
-    )
+    assert audit == Path("out.audit.json") and document == found.audit
+    assert document["schema"] == "sciprism.match-audit/1"
     assert document["encoder"] == {"name": "fake", "fingerprint": "f0"} and document["settings"]["per_paper"] == 2
     assert set(document["files"]) == {"submissions.jsonl", *(f"profiles/~{topic}1.jsonl" for topic in TOPICS)}
     worst = document["result"]["worst-served submissions"]
@@ -313,32 +279,6 @@ def test_written_files_are_what_was_found(files):
         assign(keep="odd.json")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("submissions.jsonl", "", "the file is empty"),
-        ("submissions.jsonl", '{"id": "a", "title": "b"}\n' * 2, "two submissions have the id 'a'"),
-        ("profiles", None, "profiles holds no reviewer"),
-        ("profiles", "", "none of 3 reviewers has a paper"),
-        ("profiles/~stars1.bib", "@article{a, title={T}}", "two files of reviewer ~stars1"),
-        ("people.csv", "id,max\na,many\n", "line 2: maximum 'many' is not a number"),
-        ("people.csv", "id,max\na,-1\n", "maximum '-1' is not a number"),
-        ("people.csv", "id\na\na\n", "two reviewers have the id 'a'"),
-        ("people.csv", "id,max\na,1,stars,galaxies\n", "line 2: 4 cells, but the header has 2"),
-        ("people.csv", "id,papers\na,nowhere\n", "'nowhere' of a is nowhere; name its file with --reviewer-papers"),
-        ("people.csv", "colour\nred\n", "no id of a reviewer; columns: colour"),
-        ("people.csv", "id\n", "holds no reviewer"),
-        ("people.xlsx", "PK", "people.xlsx: not a table (.csv, .tsv) or JSON"),
-    ],
-)
-def test_wrong_input_is_named(files, name, text, words):
-    for path in Path(name).iterdir() if name == "profiles" else [Path(name)]:
-        path.unlink() if text is None else path.write_text(text)
-    with pytest.raises(InputError) as error:
-        assign(name if name.startswith("people") else "profiles")
-    assert words in str(error.value)
-
-
 def test_nothing_is_lost_where_texts_are_missing(files):
     write("submissions.jsonl", [{"id": "bare", "title": "stars"}, {"id": "none"}, paper("s-genes", "genes")])
     with pytest.raises(InputError, match="no title and no abstract"):
@@ -354,14 +294,3 @@ def test_nothing_is_lost_where_texts_are_missing(files):
     with pytest.raises(InputError, match="unknown submission 'gone'"):
         assign(bids="bids.csv")
     assert assign(bids="bids.csv", skip_bad=True).audit["dropped"]["bid of an unknown reviewer"]["count"] == 1
-
-
-def test_settings_check_themselves():
-    for settings, words in (
-        ({"per_paper": 0}, "per_paper is 0; the least is 1"),
-        ({"objective": "best"}, "must be one of fair, sum"),
-        ({"max_probability": 0}, "max_probability is 0, not above 0"),
-        ({"require": ("senior",)}, "not COLUMN=VALUE:NUMBER"),
-    ):
-        with pytest.raises(InputError, match=words):
-            MatchSettings(**settings)
