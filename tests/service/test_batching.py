@@ -43,9 +43,7 @@ def test_shared_batches_give_what_single_requests_give(tiny_encoder, requests, b
         return await encode(batcher, texts, role)
 
     async def run():
-        batcher = TokenBatcher(
-            tiny_encoder, budget=budget, on_batch=lambda _texts, tokens, _seconds: sizes.append(tokens)
-        )
+        batcher = TokenBatcher(tiny_encoder, budget=budget, on_batch=lambda *batch: sizes.append(batch[1]))
         tasks = [asyncio.create_task(send(batcher, texts, role, wait)) for texts, role, wait, _ in requests]
         await asyncio.sleep(0)
         for task, (*_, cancelled) in zip(tasks, requests, strict=True):

@@ -86,11 +86,8 @@ def test_a_review_is_screened_by_forms(client):
     answer = client.post("/library/six/screening", data=begin, headers=PAGE)
     desk = answer.url.path
     assert answer.status_code == 200 and "&lt;i&gt;Mine" in answer.text and "0 of 6 decided" in answer.text
-    for decision, words in (
-        ("include", "1 of 6 decided, 1 included"),
-        ("exclude", "2 of 6 decided"),
-        ("undo", "1 of 6"),
-    ):
+    said = {"include": "1 of 6 decided, 1 included", "exclude": "2 of 6 decided", "undo": "1 of 6"}
+    for decision, words in said.items():
         id = re.search('name="id" value="(.*?)"', answer.text)[1]
         form = {"id": unescape(id), "decision": decision, "reason": "off"}
         answer = client.post(desk, data=form, headers=PAGE)
@@ -155,10 +152,8 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
     body = {"title": "<i>", "per_paper": 1, "submissions": people[2:], "reviewers": people[:2]}
     for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2, [{"name": "ж" * 96 + ".xlsx", "text": ""}]):
         assert client.post("/workspace/matches", json=body | {"reviewers": odd}).status_code == 400
-    for sent in (
-        body | {"constraints": constraints, "bids": {"name": "b.csv", "text": "cy,bob,0.5\n"}},
-        body | {"per_paper": 3},
-    ):
+    bids = {"name": "b.csv", "text": "cy,bob,0.5\n"}
+    for sent in (body | {"constraints": constraints, "bids": bids}, body | {"per_paper": 3}):
         assert client.post("/workspace/matches", json=sent).status_code == 202
     page = wait_for_items(client, "/matching")
     assert page.count('class="error">') == 2  # without JavaScript; more reviewers than there are
@@ -197,12 +192,8 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
 
 def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypatch):
     text = "id,name\nsky,dark matter\nlife,<b>enzyme\nsky,other\nlost,\n"
-    body = {
-        "collection": "six",
-        "k": 2,
-        "threshold": 0,
-        "vocabulary": {"name": "v.csv", "text": text.replace("sky,other\n", "")},
-    }
+    vocabulary = {"name": "v.csv", "text": text.replace("sky,other\n", "")}
+    body = {"collection": "six", "k": 2, "threshold": 0, "vocabulary": vocabulary}
     for odd, status in (({"name": "v.exe", "text": ""}, 400), (None, 404)):
         assert client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}).status_code == status
     monkeypatch.setattr(desks, "MAX_TAGS", 12)
@@ -281,17 +272,14 @@ def test_an_error_is_a_page_and_static_files_are_asked_for_again(client):
     answer = client.get("/static/icon.svg")
     assert answer.headers["cache-control"] == "private, no-cache"
     assert client.get("/static/icon.svg", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
-    assert (
-        client.get("/library/six", headers=PAGE).headers["cache-control"] == "private, no-cache"
-    )  # the way back is short
+    assert client.get("/library/six", headers=PAGE).headers["cache-control"] == "private, no-cache"
 
 
 def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():
     folder = Path(sciprism.pages.__file__).parent
     alone = {"base.html", "comparison.html"}  # pages that are files, with style and script inside
-    for path in [
-        path for part in ("templates", "static") for path in (folder / part).iterdir() if path.name not in alone
-    ]:
+    parts = [*(folder / "templates").iterdir(), *(folder / "static").iterdir()]
+    for path in (path for path in parts if path.name not in alone):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"(src|action|@import|url\()\W*(https?:)?//|<style|\son\w+=|\sstyle=", text), path
         assert all(" src=" in script or "octet-stream" in script for script in re.findall("<script[^>]*>", text)), path

@@ -34,6 +34,7 @@ from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
 
 PAGE = {"accept": "text/html"}
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture(scope="module")
@@ -108,24 +109,16 @@ def test_below_a_path_of_a_proxy_every_address_leads_there(folder, tmp_path, str
     with start([folder], **words) as client:
         before = "" if stripped else "/papers"
         assert client.get(f"{before}/ready").status_code == 200
-        page = {"accept": "text/html"}
-        asked = client.get(f"{before}/library/five", headers=page)
-        assert (
-            asked.status_code == 303 and asked.headers["location"] == "/papers/sign-in?next=%2Fpapers%2Flibrary%2Ffive"
-        )
+        asked = client.get(f"{before}/library/five", headers=PAGE)
+        assert asked.status_code == 303
+        assert asked.headers["location"] == "/papers/sign-in?next=%2Fpapers%2Flibrary%2Ffive"
         form = {"token": TOKEN, "next": "/papers/library/five"}
         entered = client.post(f"{before}/sign-in", data=form, headers={"origin": "http://localhost:8000"})
         assert entered.headers["location"] == "/papers/library/five"
-        assert client.get(f"{before}/", headers=page).headers["location"] == "/papers/library/five"
-        for path in (
-            "/library/five?q=ice",
-            "/library/five/papers/p1",
-            "/uploads",
-            "/matching",
-            "/docs",
-            "/library/five/tags",
-        ):
-            text = client.get(f"{before}{path}", headers=page).text
+        assert client.get(f"{before}/", headers=PAGE).headers["location"] == "/papers/library/five"
+        paths = ("library/five?q=ice", "library/five/papers/p1", "uploads", "matching", "docs", "library/five/tags")
+        for path in paths:
+            text = client.get(f"{before}/{path}", headers=PAGE).text
             addresses = re.findall(r'(?:href|src|action)="(/[^"]*)"', text)
             assert len(addresses) > 3 and not [found for found in addresses if not found.startswith("/papers/")], path
         assert client.get(f"{before}/static/style.css").status_code == 200
@@ -145,11 +138,8 @@ def test_similar_papers_and_papers(client):
 def test_pages_are_escaped_and_carry_a_policy(client):
     answer = client.get("/library/five", params={"q": "<script>x</script> matter"}, headers=PAGE)
     assert answer.status_code == 200 and "<script>" not in answer.text and "&lt;script&gt;" in answer.text
-    assert "A universal density profile" in answer.text
     assert "script-src 'self'" in answer.headers["content-security-policy"]
     assert "access-control-allow-origin" not in answer.headers
-    assert client.get("/library/five/papers/halo", headers=PAGE).status_code == 200
-    assert client.get("/static/style.css").status_code == 200
     assert client.get("/library/fife", headers=PAGE).status_code == 404
     assert "POST /v1/embeddings" in client.get("/docs", headers=PAGE).text
     assert client.get("/", headers=PAGE).headers["location"] == "/library/five"
@@ -157,8 +147,7 @@ def test_pages_are_escaped_and_carry_a_policy(client):
 
 def test_other_computers_need_a_token(guarded):
     assert [guarded.get(path).status_code for path in ("/health", "/search?q=a", "/metrics")] == [200, 401, 401]
-    bearer = {"authorization": f"Bearer {TOKEN}"}
-    assert guarded.get("/search?q=a", headers=bearer).status_code == 200
+    assert guarded.get("/search?q=a", headers=BEARER).status_code == 200
     assert guarded.get("/search?q=a", headers={"authorization": "Bearer wrong"}).status_code == 401
     assert guarded.get("/search?q=a", headers=PAGE).headers["location"] == "/sign-in?next=%2Fsearch%3Fq%3Da"
 
@@ -175,7 +164,7 @@ def test_a_session_changes_nothing_for_another_sites_page(guarded):
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"origin": "http://localhost:8000"}, 200),
         ({"sec-fetch-site": "same-origin"}, 200),
-        ({"authorization": f"Bearer {TOKEN}"}, 200),
+        (BEARER, 200),
     ):
         assert guarded.post("/search", json={"q": ["a"]}, headers=headers).status_code == status, headers
     guarded.cookies.clear()
@@ -188,17 +177,13 @@ def test_foreign_hosts_origins_and_large_bodies_are_refused(client, guarded):
     assert client.get("/health", headers={"host": "192.0.2.7:8000"}).status_code == 200
     for origin in ("https://evil.example", "http://[", "null"):
         assert client.post("/search", json={"q": ["a"]}, headers={"origin": origin}).status_code == 403
-    bearer = {"authorization": f"Bearer {TOKEN}"}
-    answer = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer)
-    assert answer.status_code == 413 and "larger than 0.001 MB" in answer.text
     chunks = (b"x" * 600 for _ in range(4))
-    assert guarded.post("/search", content=chunks, headers=bearer).status_code == 413
+    assert guarded.post("/search", content=chunks, headers=BEARER).status_code == 413
 
 
 def test_a_browser_sees_a_page_for_every_refusal(client, guarded, monkeypatch):
     assert "<h1" in client.get("/health", headers={"host": "evil.example", **PAGE}).text
-    bearer = {"authorization": f"Bearer {TOKEN}"}
-    large = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer | PAGE)
+    large = guarded.post("/search", json={"q": ["a" * 2000]}, headers=BEARER | PAGE)
     assert large.status_code == 413 and "larger than 0.001 MB" in large.text and "<h1" in large.text
     monkeypatch.setattr(limits, "PENALTY", 2)
     pages = [guarded.post("/sign-in", data={"token": f"wrong {n}"}, headers=PAGE) for n in range(2)]
@@ -240,14 +225,12 @@ def test_metrics_count_requests_by_route(client):
     assert 'method="other"' in text and "BREW" not in text  # else clients could fill the memory with labels
 
 
-BIB = (
-    "@misc{a, title={Dark matter halos}}\n@misc{b, title={A guide RNA}, abstract={It directs the enzyme.}}\n@misc{c}\n"
-)
+BIB = "@misc{a, title={Dark matter halos}}\n@misc{b, title={A guide RNA}}\n@misc{c}\n"
 
 
 def test_an_upload_is_a_collection_of_its_owner(folder, tmp_path):
     (tmp_path / "tokens").write_text(f"ada: {TOKEN}\nbob: {TOKEN[::-1]}\n")
-    ada, bob = ({"authorization": f"Bearer {token}"} for token in (TOKEN, TOKEN[::-1]))
+    ada, bob = BEARER, {"authorization": f"Bearer {TOKEN[::-1]}"}
     settings = {"workspace": tmp_path / "work", "token_file": tmp_path / "tokens", "quota": 0.02}
     with start([folder], **settings) as client:
         place = "/workspace/collections"
@@ -302,10 +285,8 @@ def test_simultaneous_uploads_stay_within_the_quota(tmp_path):
     workspace = Workspace(tmp_path, Background(), quota=0.03, expiry=3)
 
     def create(number):
-        try:
-            return workspace.create(
-                "ada", "notes", str(number), {"a.txt": b"a"}
-            )  # three blocks: it, the record, the folder
+        try:  # three blocks: the file, the record, the folder
+            return workspace.create("ada", "notes", str(number), {"a.txt": b"a"})
         except Refusal:
             return None
 
@@ -340,10 +321,8 @@ def test_tags(folder, tmp_path, tiny_encoder):
         body = {"papers": ["crispr", {"title": "Dark matter in a galaxy"}], "threshold": 0, "limit": 1}
         document = client.post("/tag", json=body).json()
         assert document.keys() == {"schema", "labels", "trained", "threshold", "papers"}
-        assert [(paper["id"], paper["tags"][0]["uri"]) for paper in document["papers"]] == [
-            ("crispr", "life"),
-            ("paper", "sky"),
-        ]
+        first = [(paper["id"], paper["tags"][0]["uri"]) for paper in document["papers"]]
+        assert first == [("crispr", "life"), ("paper", "sky")]
         assert client.post("/tag", json=body | {"tagger": "mesh"}).status_code == 404
         assert "crisp" in client.post("/tag", json=body | {"papers": ["crisp"]}).text
 
@@ -446,10 +425,8 @@ print((used[1] - used[0]) / PRODUCTS)
 def test_products_of_ever_new_numbers_of_rows_take_no_more_memory():
     limits = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
     environment = {name: value for name, value in os.environ.items() if name not in limits}
-    answer = subprocess.run(
-        [sys.executable, "-c", GROWTH], env=environment, capture_output=True, text=True, timeout=120, check=True
-    )
-    assert float(answer.stdout) < 50_000  # bytes for each number of rows; without a bound they are half a million
+    answer = subprocess.check_output([sys.executable, "-c", GROWTH], env=environment, text=True, timeout=120)
+    assert float(answer) < 50_000
 
 
 def test_files_are_embedded_again_only_where_they_changed(tmp_path):
