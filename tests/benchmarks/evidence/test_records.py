@@ -19,39 +19,23 @@ from sciprism.reproduce.estimates import write_models
 from sciprism.reproduce.papers import GroupedSuite, Reproduction, TableModel
 
 OPEN = suites["open"]
-PAPER = Reproduction(
-    name="small",
-    title="Small",
-    tables={},
-    models={
-        "a": TableModel(title="A"),
-        "b": TableModel(title="B"),
-        "base": TableModel(title="Base", fixed=True),
-    },
-    suites={"open": GroupedSuite(suite=OPEN, groups={"search": ("cranfield", "npl"), "links": ("vis-citation",)})},
-)
-SUITE = PAPER.suites["open"]
+SUITE = GroupedSuite(suite=OPEN, groups={"search": ("cranfield", "npl"), "links": ("vis-citation",)})
+MODELS = {"a": TableModel(title="A"), "b": TableModel(title="B"), "base": TableModel(title="Base", fixed=True)}
+PAPER = Reproduction(name="small", title="Small", tables={}, models=MODELS, suites={"open": SUITE})
 
 
-def result(folder, system, task, values, suite=SUITE, **facts):
+def result(folder, system, task, values, suite=SUITE):
     """Write a result of one model at a task, of these items in every metric."""
     declared, suite_name = suite.tasks_by_name()[task], suite.suite.name
     items = ItemScores(tuple(map(str, range(len(values)))), np.array(values, float), "mean")
     low, high = bootstrap_interval(items, seed=0)
     measure = Measure(value=estimate(items), low=low, high=high, n=len(values))
-    done = TaskResult(
-        suite=suite_name,
-        task=task,
-        key=declared.key,
-        format=declared.format,
-        group=declared.group,
-        system={"name": system},
-        status="done",
-        metrics=dict.fromkeys(declared.protocol.metrics, measure),
-        provenance={"command": f"sciprism evaluate {system}", "date": "2026-01-02"},
-    )
+    known = {"key": declared.key, "format": declared.format, "group": declared.group, "system": {"name": system}}
+    made = {"provenance": {"command": f"sciprism evaluate {system}", "date": "2026-01-02"}, "status": "done"}
+    metrics = dict.fromkeys(declared.protocol.metrics, measure)
+    done = TaskResult(suite=suite_name, task=task, metrics=metrics, **known, **made)
     folder = folder / results.folder_name(system) / suite_name
-    results.write_result(folder, replace(done, **facts), dict.fromkeys(declared.protocol.metrics, items))
+    results.write_result(folder, done, dict.fromkeys(metrics, items))
 
 
 def contrast(ours, other, group="search", **facts):
@@ -66,6 +50,10 @@ def write_runs(folder, keys, seeds=range(3), **facts):
     path = folder / "runs.json"
     known = json.loads(path.read_text())["runs"] if path.exists() else {}
     path.write_text(json.dumps({"runs": known | {f"{key}, seed {seed}": run for key in keys for seed in seeds}}))
+
+
+def show(asked, found):
+    return format_records([asked], {"X1": found}, {"small": "Ours is small."}, {"small": PAPER})
 
 
 def claim(*questions):
@@ -95,17 +83,11 @@ def test_the_part_with_the_most_seeds_decides_and_the_whole_stands_beside(folder
     quick, whole = found.findings
     assert (quick.view, quick.seeds, quick.tasks, quick.decides) == ("open/quick", (3, 3), 1, True)
     assert (whole.view, whole.seeds, whole.tasks, whole.decides) == ("open", (1, 1), 2, False)
-    assert [quick.value, quick.low, quick.high] == pytest.approx(
-        [0.1, 0.098, 0.102], abs=1e-3
-    )  # pairs of seeds and items
+    # pairs of seeds and items
+    assert [quick.value, quick.low, quick.high] == pytest.approx([0.1, 0.098, 0.102], abs=1e-3)
     assert whole.value == pytest.approx(0.075) and whole.one_seed and not quick.one_seed
     assert found.verdict == "held" and found.date == "2026-01-02"
-    assert set(found.commands) == {
-        "sciprism evaluate a-0",
-        "sciprism evaluate b-0",
-        "sciprism evaluate a-1",
-        "sciprism evaluate b-1",
-    }
+    assert {*found.commands} == {f"sciprism evaluate {name}" for name in ("a-0", "b-0", "a-1", "b-1")}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +98,7 @@ def test_the_part_with_the_most_seeds_decides_and_the_whole_stands_beside(folder
         (0.0, {"dev_best": 0.4}, ""),  # dev texts were cut: its tests decide
         (0.0, {"dev_best": 0.4, "dev_whole": True}, "0.400, is not above the untouched backbone's, 0.500"),
         (0.1, {"dev_whole": True}, ""),
-        (0.1, {"stages": [{"name": "only", "steps": 9, "step": 0}]}, "kept step 0"),
+        (0.1, {"stages": [{"name": "only", "steps": 9, "step": 0}]}, "kept step 0 of stage only"),
     ],
 )
 def test_an_arm_that_forgets_is_no_test(folder, shift, run, reason):
@@ -149,9 +131,7 @@ def test_a_figure_beyond_the_highest_score_does_not_count(folder):
     asked = claim(*require_all(contrast("a", "base", figure=0.7)))  # base has 0.4
     found = decide_claim(asked, PAPER, SUITE, folder)
     assert found.findings[0].no_room and found.verdict == "held"
-    assert "| search (quick, 1) | (+70.00) |" in format_records(
-        [asked], {"X1": found}, {"small": "Ours is small."}, {"small": PAPER}
-    )
+    assert "| search (quick, 1) | (+70.00) |" in show(asked, found)
     found = decide_claim(claim(*require_all(contrast("a", "base", figure=0.5))), PAPER, SUITE, folder)
     assert not found.findings[0].no_room and found.verdict == "smaller than the paper's"
 
@@ -167,19 +147,15 @@ def test_what_is_not_measured_is_said(folder):
 def test_a_training_that_is_no_test_carries_no_verdict(folder):
     asked = claim(*require_all(contrast("a", "b", figure=0.2)))
     assert decide_claim(asked, PAPER, SUITE, folder).verdict == "smaller than the paper's"
-    stages = [{"name": "only", "steps": 100, "examples": 3200, "step": 0}]
     for facts, reason in (
         ({"dev_best": 0.5}, "0.500, is not above the untouched backbone's, 0.500"),
         ({"dev_of_backbone": None}, "not on file"),
-        ({"stages": stages}, "kept step 0 of stage only"),
     ):
         write_runs(folder, "b", seeds=[1], **facts)  # one seed of three is enough to doubt
         found = decide_claim(asked, PAPER, SUITE, folder)
         assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
         assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
-    assert f"Not tested: b: {found.arms[1].untested}." in format_records(
-        [asked], {"X1": found}, {"small": "Ours is small."}, {"small": PAPER}
-    )
+    assert f"Not tested: b: {found.arms[1].untested}." in show(asked, found)
     one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
     assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
     (folder / "runs.json").unlink()
