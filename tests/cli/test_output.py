@@ -17,7 +17,6 @@ from build_commands import run
 from sciprism.cli.main import app, stop
 from sciprism.cli.output import SCHEMAS, echo, plain_console, print_entries, print_facts, print_skipped, print_table
 
-MODEL = "sciprism-small"
 Command = Callable[..., tuple[int, str, str]]
 PAPERS = [
     {"id": f"p{n}", "title": f"{word} in spiral galaxies", "abstract": f"We measure {word} of {n} nearby galaxies."}
@@ -69,23 +68,6 @@ def test_after_two_hyphens_the_option_of_json_is_a_word(command):
 def test_pages_fit_80_columns(command, words):
     status, out, _ = command(*words)
     assert status == 0 and max(map(len, out.splitlines())) <= 80
-
-
-def test_lists_of_models_suites_and_recipes(command):
-    models = {each["name"]: each for each in json.loads(command("models", "--json")[1])["models"]}
-    assert models[MODEL]["here"] and models[MODEL]["method"] == "prism" and models[MODEL]["size"] > 1e6
-    assert models["allenai/specter2"]["method"] == "adapters" and models["malteos/scincl"]["formats"]
-    shown = command("evaluate", "--list", "--suite", "scidocs")[1]
-    assert "scidocs/co-view\n    proximity; scidocs" in shown and "s3://" in shown
-    assert command("evaluate", MODEL)[0] == 2 and command("train")[0] == 2
-    Path("recipes").mkdir()
-    Path("recipes/mine.toml").write_text('# What it is.\nname = "mine"\nreference = "ours"\nstages = []\n')
-    Path("recipes/broken.toml").write_text("# no\n[")
-    recipes = {each["path"]: each for each in json.loads(command("train", "--list", "--json")[1])["recipes"]}
-    mine = {"path": "recipes/mine.toml", "name": "mine", "reference": "ours", "comment": "What it is."}
-    assert recipes.pop("recipes/mine.toml") == mine
-    assert any(path.endswith("laptop/specter.toml") for path in recipes), "those that come with sciprism"
-    assert "recipes/mine.toml\n    What it is.\n    ours\n" in command("train", "--list")[1]
 
 
 def test_progress_is_a_line_with_rate_and_time_left(command, monkeypatch):

@@ -98,29 +98,3 @@ def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys)
     again = (*words, "--models", "vanilla=moved", *MODELS[2:], "--results", "packed")
     status, _, err = reproduce(monkeypatch, capsys, *again)
     assert status == 2 and "holds results of another model named mha" in err
-
-
-def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
-    """Two queries of art, three triplets, one of them for a paper of law; who has two fields counts twice."""
-    fields = {"a": ["Art"], "b": ["Art", "Law"], "c": ["Law"], "d": ["Art"], "e": []}
-    papers = [{"id": name, "title": f"On {name}", "fields": own} for name, own in fields.items()]
-    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, papers)))
-    rows = [("a", "b", "e"), ("a", "c", "b"), ("d", "b")]
-    triplets = [dict(zip(("query", "positive", "negative"), row, strict=False)) for row in rows]
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, triplets)))
-    status, out, err = reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path)
-    assert status == 0, err
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()[4:]]
-    assert cells == [
-        ["Art", "2", "100.0", "3", "3"],
-        ["Law", "0", "0.0", "0", "2"],
-        ["no field", "0", "0.0", "0", "1"],
-        ["across fields", "", "", "1", ""],
-        ["all", "2", "", "3", ""],
-    ]
-    reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path, "-o", tmp_path / "five.json")
-    assert json.loads((tmp_path / "five.json").read_text())["fields"]["Law"]["papers"] == 2
-    status, out, err = reproduce(monkeypatch, capsys, "scirepeval", "8", "--data", tmp_path)
-    assert status == 0, err
-    (art,) = ([cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if "Art" in line)
-    assert art == ["Art", "2", "100.0", "3", "3", "89,527", "206", "435"]
