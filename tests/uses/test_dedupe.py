@@ -46,8 +46,8 @@ SAME = [
     {"volume": "", "issue": "", "pages": "01-Oct", "year": 2009},  # ahead of print
     {"title": "Growth of tree frogs in the ponds of Ohio: a study", "abstract": "Frogs grow."},
 ]
-BARE = {"volume": "", "issue": "", "pages": ""}
-TRIAL = {"authors": ("Isrctn",), "venue": "clinicaltrials.gov", **BARE}
+UNPLACED = {"volume": "", "issue": "", "pages": ""}
+TRIAL = {"authors": ("Isrctn",), "venue": "clinicaltrials.gov", **UNPLACED}
 OTHERS = [
     {"venue": "Proceedings of the Pond Society", "volume": "3", "pages": "S12", "year": 2009, "issue": "1"},
     {"title": "Growth of tree frogs in the ponds of Ohio: part II", "pages": "298-310"},
@@ -137,7 +137,7 @@ def test_a_supplement_has_one_doi_for_many_abstracts():
 
 
 def test_a_preprint_is_linked_and_merged_only_on_request():
-    first = {"venue": "bioRxiv", "ids": {"doi": "10.1101/2009.01.02.123456"}, "year": 2009, **BARE}
+    first = {"venue": "bioRxiv", "ids": {"doi": "10.1101/2009.01.02.123456"}, "year": 2009, **UNPLACED}
     article, preprint = build({"ids": {"doi": "10.1000/frogs"}}, first)
     linked = dedupe([article, preprint])
     assert (linked.groups, linked.versions, linked.uncertain) == ([], [(0, 1)], [])
@@ -159,7 +159,7 @@ def test_records_without_anything_to_compare_stay():
 
 def test_a_record_between_two_that_contradict_each_other_joins_one_of_them():
     other = {"volume": "40", "issue": "1", "pages": "5-9", "year": 2011, "venue": "Ponds", "abstract": ""}
-    assert dedupe(build({}, BARE | {"venue": ""}, other)).groups == [[0, 1]]
+    assert dedupe(build({}, UNPLACED | {"venue": ""}, other)).groups == [[0, 1]]
 
 
 def test_a_merged_record_has_the_fullest_fields_and_one_place_in_print(tmp_path):
@@ -191,7 +191,7 @@ def test_levels_by_hand():
 
 # ---- the review file ----
 
-UNSURE = BARE | {"venue": "Ponds"}
+UNSURE = UNPLACED | {"venue": "Ponds"}
 
 
 def review(tmp_path, papers, *decisions):
