@@ -145,10 +145,12 @@ def format_keys() -> str:
 
 
 def format_objectives() -> str:
-    """Return a table of the objectives, and one of their settings."""
+    """Return a table of what the objectives need, and one of their settings."""
     ordered = dict(sorted(learners.items(), key=lambda pair: (pair[1].reads == "blocks", pair[0])))
-    rows = [[f"`{name}`", "tokens" if each.reads == "blocks" else each.requires] for name, each in ordered.items()]
-    objectives = format_table(["objective", "an example has"], rows)
+    needs: dict[str, list[str]] = {}
+    for name, each in ordered.items():
+        needs.setdefault("tokens" if each.reads == "blocks" else each.requires, []).append(f"`{name}`")
+    objectives = format_table(["an example has", "objectives"], [[need, ", ".join(n)] for need, n in needs.items()])
     settings = format_settings({name: each.settings for name, each in ordered.items()})
     return objectives + "\n" + format_table(["objective", "setting", "value", "default", "meaning"], settings)
 

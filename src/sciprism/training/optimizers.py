@@ -27,12 +27,12 @@ class OptimizerSettings(SettingsTable):
     method_lr: float | None = Field(
         None,
         gt=0,
-        description="Learning rate of parameters that the method adds (tokens, maps, adapters): they begin untrained.",
+        description="Learning rate of the parameters that the method adds.",
     )
     weight_decay: float = Field(0.01, ge=0, description="Not of biases and norms.")
     betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="AdamW's decay of gradient moments.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
-    max_grad_norm: float = Field(1.0, ge=0, description="Longer gradients are clipped to this norm. 0: no clipping.")
+    max_grad_norm: float = Field(1.0, ge=0, description="Longer gradients are clipped to it; 0: no clipping.")
 
 
 class Schedule(SettingsTable):
@@ -44,7 +44,7 @@ class Schedule(SettingsTable):
     warmup: float = Field(0.05, ge=0, description="Steps in which the rate rises; below 1 a fraction of all steps.")
     start_lr: float = Field(0.0, ge=0, description="Learning rate where the warm-up starts.")
     min_lr: float = Field(0.0, ge=0, description="Lowest learning rate after the warm-up.")
-    end_step: int = Field(0, ge=0, description="Step at which a linear rate reaches 0. 0: the stage's last step.")
+    end_step: int = Field(0, ge=0, description="Step at which a linear rate reaches 0; 0: the last.")
 
 
 def learning_rate(schedule: Schedule, step: int, steps: int, peak: float) -> float:

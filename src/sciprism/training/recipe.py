@@ -23,10 +23,8 @@ class ModelSettings(SettingsTable):
     """The model that is trained. Keys without a value keep what the backbone's folder states."""
 
     backbone: str = Field("", description="A folder, a packaged model or a hub id. Optional with an `architecture`.")
-    tokenizer: Path | None = Field(None, description="Of new models; a path from the sources. Default: the backbone's.")
-    pooling: PoolingName | None = Field(
-        None, description="How states of tokens become a vector: `mean`, `cls`, `last`, `code` or `facets`."
-    )
+    tokenizer: Path | None = Field(None, description="For a new model. Default: the backbone's.")
+    pooling: PoolingName | None = Field(None, description="`mean`, `cls`, `last`, `code` or `facets` of token states.")
     max_length: int | None = Field(None, ge=3, description="Tokens of a text that the model reads.")
     training_length: int | None = Field(None, ge=3, description="Tokens of a text in training. Default: `max_length`.")
     separator: str | None = Field(None, description="Text between title and abstract.")
@@ -34,7 +32,7 @@ class ModelSettings(SettingsTable):
     normalize: bool | None = Field(None, description="Whether vectors are scaled to length 1.")
     distance: Literal["cosine", "dot", "euclidean"] | None = Field(None, description="How its vectors are compared.")
     dropout: float | None = Field(
-        None, ge=0, lt=1, description="Rate of dropout of hidden states and attention. Default: the backbone's."
+        None, ge=0, lt=1, description="Of hidden states and attention. Default: the backbone's."
     )
 
 
@@ -45,17 +43,15 @@ class Architecture(SettingsTable):
     hidden: int = Field(ge=1, description="Width of token states.")
     heads: int = Field(ge=1, description="Attention heads of a layer.")
     intermediate: int = Field(
-        ge=1, description="Width inside feed-forwards. Copies of wider ones retain the units with the largest weights."
+        ge=1, description="Width inside feed-forwards. Copies retain the units with the largest weights."
     )
-    max_positions: int = Field(
-        514, ge=8, description="Rows of the position table: RoBERTa's layout reserves two, so 514 read 512 tokens."
-    )
+    max_positions: int = Field(514, ge=8, description="Rows of the position table; two are reserved.")
     token_types: int = Field(1, ge=1, description="Segment embeddings.")
     norm_eps: float = Field(1e-5, gt=0, description="Epsilon of layer norms.")
     activation: str = Field("gelu", description="Activation of feed-forwards: `gelu`, `gelu_tanh` or `relu`.")
     lexical: int = Field(0, ge=0, description="Dimensions for lexical features, from `sciprism prepare lexical`.")
     copy_from: str | None = Field(
-        None, description="Model or earlier stage whose embeddings and layers are copied. Default: random weights."
+        None, description="Model or earlier stage whose layers are copied. Default: random weights."
     )
     copied_layers: tuple[int, ...] = Field((), description="Numbers of the copied layers, from 1.")
 
@@ -76,21 +72,17 @@ class SourceSpec(SettingsTable):
         min_length=1,
         description="Unique in the stage. Default: the file's name without suffix.",
     )
-    format: Format | None = Field(None, description="What the examples' vectors are for. Required, except for tokens.")
+    format: Format | None = Field(None, description="What the vectors are for. Required, except for tokens.")
     query: Role = Field("paper", description="What the queries are.")
     candidate: Role = Field("paper", description="What positives and negatives are.")
-    dev: Path | None = Field(None, description="Held-out examples of the same kind, which select the best checkpoint.")
+    dev: Path | None = Field(None, description="Held-out examples that select the best checkpoint.")
     repeat: float = Field(1.0, gt=0, description="Passes over the file in an epoch.")
     positives: Literal["random", "first", "all"] = Field(
-        "random",
-        description="Which positive and negative of a record are used: `random` ones each time; the `first`; or `all`: "
-        "each positive is an example, with the negative at its place.",
+        "random", description="Which positives of a record are used. With `all`, each is an example."
     )
-    objective: Mapping[str, Any] | None = Field(
-        None, description="The loss of this source, one of the objectives below. Default: the stage's."
-    )
+    objective: Mapping[str, Any] | None = Field(None, description="The loss of this source. Default: the stage's.")
     hard_negatives: int | None = Field(
-        None, ge=0, description="Hard negatives of each example of this source, at most. Default: the objective's."
+        None, ge=0, description="Hard negatives of an example, at most. Default: the objective's."
     )
 
 
@@ -100,17 +92,13 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 class Evaluation(SettingsTable):
     """What is measured every so many steps of a stage."""
 
-    every: int = Field(0, ge=0, description="Steps from one evaluation to the next. 0: only after the last step.")
+    every: int = Field(0, ge=0, description="Steps between evaluations. 0: only after the last step.")
     examples: int = Field(500, ge=2, description="Examples of each dev file, sampled by hash.")
-    dev_length: int | None = Field(
-        None, ge=3, description="Tokens of a text of dev examples. Default: the model's `max_length`, as it is used."
-    )
-    tasks: tuple[str, ...] = Field(
-        (), description="Benchmark tasks, `open/vis-citation`; recorded only: test papers select nothing."
-    )
-    patience: int = Field(0, ge=0, description="Evaluations without a better dev score that end the stage. 0: never.")
+    dev_length: int | None = Field(None, ge=3, description="Tokens of a dev text. Default: `max_length`.")
+    tasks: tuple[str, ...] = Field((), description="Benchmark tasks, such as `open/vis-citation`; they select nothing.")
+    patience: int = Field(0, ge=0, description="Evaluations without a better dev score that end the stage; 0: none.")
     untouched_patience: int = Field(
-        0, ge=0, description="Evaluations in a row below the untouched backbone's dev score that end it. 0: never."
+        0, ge=0, description="Evaluations in a row below the untouched model that end it; 0: none."
     )
 
 
@@ -120,7 +108,7 @@ class Stage(SettingsTable):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Small letters, digits, hyphens; the folder's name.")
     method: str = Field("single", description="How the encoder serves several formats: `prism`, `adapters` ...")
     options: Mapping[str, Any] = Field(
-        {}, description="Options of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
+        {}, description="Of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
     )
     pooling: PoolingName | None = Field(None, description="Replaces the model's in this stage.")
     dropout: float | None = Field(None, ge=0, lt=1, description="Replaces the model's in this stage.")
@@ -130,11 +118,9 @@ class Stage(SettingsTable):
         description="`previous` (stage, or else the backbone), `backbone`, an earlier stage, or a model folder.",
     )
     architecture: Architecture | None = Field(None, description="Size of a new model, in place of `initialize_from`.")
-    finished_model: Path | None = Field(None, description="Folder of a model in place of this stage, which is not run.")
+    finished_model: Path | None = Field(None, description="Folder of a model; this stage is not run.")
     train: Literal["all", "method", "heads"] = Field(
-        "all",
-        description="All parameters; only those that the method adds, and the heads of objectives; or the heads alone, "
-        "which tells what dev scores the encoder has untouched.",
+        "all", description="Trained parameters: all, those of the method and the heads, or the heads alone."
     )
     objective: Mapping[str, Any] = Field({"name": "contrast"}, description="The loss, one of the objectives below.")
     sources: tuple[SourceSpec, ...] = Field(min_length=1, description="The training data, one or more.")
@@ -143,31 +129,31 @@ class Stage(SettingsTable):
         description="Sources of a batch: `one-source`, `equal` shares, `mixed` at random, or `sequential`.",
     )
     batch_size: int = Field(ge=2, description="Examples of a batch, over all processes.")
-    gradient_accumulation: int = Field(
-        1, ge=1, description="Batches of a step; each has its own negatives, their gradients are added."
-    )
+    gradient_accumulation: int = Field(1, ge=1, description="Batches of a step; each has its own negatives.")
     chunk_tokens: int | None = Field(
         None,
         ge=16,
         description="Tokens encoded at once. Default: 2,048 on a CPU core; on a GPU by its memory, up to 32,768.",
     )
-    gradient_caching: bool = Field(False, description="Encode chunks twice, to hold the graph of only one in memory.")
+    gradient_caching: bool = Field(False, description="Hold the graph of only one chunk in memory.")
     epochs: float | None = Field(None, gt=0, description="Passes over the sources. Either this or `steps`.")
     steps: int | None = Field(None, ge=1, description="Steps of the optimizer. Either this or `epochs`.")
     optimizer: OptimizerSettings = Field(description="The table `optimizer` below.")
     schedule: Schedule = Field(Schedule(), description="The table `schedule` below.")
     gradient_reduction: Literal["sum", "mean"] = Field(
-        "sum", description="Over processes: the whole batch's gradient, or the mean (as published)."
+        "sum", description="Over processes: the whole batch's gradient, or the mean."
     )
     precision: Precision = Field("float32", description="Precision of matrix products.")
-    gradient_checkpointing: bool = Field(False, description="Compute activations twice, to save memory inside a chunk.")
+    gradient_checkpointing: bool = Field(
+        False, description="Save memory inside a chunk; activations are computed twice."
+    )
     checkpoint_every: int = Field(500, ge=1, description="Steps from one checkpoint to the next.")
     evaluation: Evaluation = Field(Evaluation(), description="The table `evaluation` below.")
     interpolation: Fraction | Mapping[str, Fraction] = Field(
-        1.0, description="WiSE-FT: final weights between the stage's start (0) and end (1); or per format."
+        1.0, description="WiSE-FT: final weights between the stage's start, 0, and end, 1."
     )
     whitening: Mapping[Format, Fraction] = Field(
-        {}, description="Partial whitening of a format's vectors, from 0 (none) to 1 (equal variance)."
+        {}, description="Whitening of a format's vectors: 0 none, 1 equal variance."
     )
 
     @model_validator(mode="after")
@@ -219,7 +205,7 @@ class Recipe(SettingsTable):
     reference: str = Field("", description="Where the settings are from.")
     seed: int = Field(0, description="Seed of all random choices.")
     model: ModelSettings = Field(description="The table `model` below.")
-    stages: tuple[Stage, ...] = Field(min_length=1, description="The optimization runs, in their order.")
+    stages: tuple[Stage, ...] = Field(min_length=1, description="The optimization runs, in order.")
 
     @model_validator(mode="after")
     def _check(self) -> Recipe:

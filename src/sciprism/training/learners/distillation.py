@@ -34,11 +34,9 @@ class DistillationSettings(NamedTable):
     teacher: str = Field(description="An earlier stage, a folder, or any model that `evaluate` loads.")
     teacher_max_length: int | None = Field(None, ge=3, description="Tokens the teacher reads of a text. Default: all.")
     teacher_precision: Precision = Field("float32", description="Precision in which the teacher computes.")
-    cache_teacher: bool = Field(True, description="Keep the teacher's vectors on disk, for other epochs and runs.")
-    cache_precision: Literal["float32", "float16"] = Field(
-        "float32", description="Of the vectors on disk; float16 needs half of the space, and is read as float32."
-    )
-    hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
+    cache_teacher: bool = Field(True, description="Store the teacher's vectors on disk.")
+    cache_precision: Literal["float32", "float16"] = Field("float32", description="Of the vectors on disk.")
+    hard_negatives: int = Field(0, ge=0, description="Hard negatives of an example, at most.")
 
 
 class DistillationLearner(PairLearner):
@@ -124,12 +122,12 @@ class VectorLearner(DistillationLearner):
 class SimilaritySettings(DistillationSettings):
     """Settings of the distillation of similarities."""
 
-    temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
+    temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
-    distillation_temperature: float = Field(4.0, gt=0, description="Divides both once more, the paper's tau_KD.")
+    distillation_temperature: float = Field(4.0, gt=0, description="Divides both once more (tau_KD).")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
     pairs: Literal["queries", "texts"] = Field(
-        "queries", description="Each query with all passages of the batch, or each text with all others (j != i)."
+        "queries", description="Each query with all passages, or each text with all others."
     )
 
 

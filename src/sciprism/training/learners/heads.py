@@ -33,7 +33,7 @@ class HeadSettings(NamedTable):
     dropout: float = Field(0.2, ge=0, lt=1, description="Rate of dropout of the head's input.")
     scale: float = Field(1.0, gt=0, description="Factor of the vectors.")
     standardize: bool = Field(
-        False, description="Each dimension, and the numbers of a regression, to running mean 0 and variance 1."
+        False, description="Each dimension, and a regression's numbers, to mean 0 and variance 1."
     )
 
 
@@ -41,9 +41,9 @@ class ClassificationSettings(HeadSettings):
     """Settings of a classification head."""
 
     contrastive_weight: float = Field(
-        0.0, ge=0, le=1, description="Weight of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."
+        0.0, ge=0, le=1, description="Weight of a supervised contrastive loss (SciRepEval: 0.9)."
     )
-    temperature: float = Field(0.3, gt=0, description="Divides the similarities of the supervised contrastive loss.")
+    temperature: float = Field(0.3, gt=0, description="Of the supervised contrastive loss.")
 
 
 class RunningStandardizer(nn.Module):

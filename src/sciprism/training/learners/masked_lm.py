@@ -245,7 +245,7 @@ class Decoder(nn.Module):
 class AutoEncodingSettings(NamedTable):
     """Settings of auto-encoding."""
 
-    head_from: str = Field("", description="Stage or folder with the initial masked-LM head, if the model has none.")
+    head_from: str = Field("", description="Stage or folder with the initial masked-LM head.")
     mask_probability: float = Field(0.3, gt=0, lt=1, description="Share of the encoder's tokens that are masked.")
     decoder_mask_probability: float = Field(0.5, gt=0, lt=1, description="Share of tokens hidden from a decoder row.")
 

@@ -33,9 +33,9 @@ class NestedSettings(NamedTable):
 
     dimensions: tuple[PositiveInt, ...] = Field(
         (),
-        description="Widths that the loss reads, each from the first number on, such as [384, 128]. None: all numbers.",
+        description="Nested widths that the loss reads, such as [384, 128].",
     )
-    dimension_weights: tuple[PositiveFloat, ...] = Field((), description="Weights of these losses. None: 1 each.")
+    dimension_weights: tuple[PositiveFloat, ...] = Field((), description="Weights of these losses; 1 each by default.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -103,8 +103,8 @@ class ContrastSettings(NestedSettings):
     """Settings of in-batch contrast (SciMult)."""
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors; `dot` as published.")
-    hard_negatives: int = Field(1, ge=0, description="Hard negatives of each example, at most.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors.")
+    hard_negatives: int = Field(1, ge=0, description="Hard negatives of an example, at most.")
     mask_known: bool = Field(False, description="Drop candidates that are known positives of the query.")
 
 
@@ -144,9 +144,9 @@ class FourSumSettings(NestedSettings):
     """Settings of the four-sum contrast (INDUS)."""
 
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of queries to passages; `cosine` as published.")
-    hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
-    count_pair_twice: bool = Field(True, description="The positive pair is in two of the sums, as published.")
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
+    hard_negatives: int = Field(0, ge=0, description="Hard negatives of an example, at most.")
+    count_pair_twice: bool = Field(True, description="The positive pair is in two sums, as published.")
 
 
 @learners.register("four-sum")
@@ -170,7 +170,7 @@ class TripletSettings(NestedSettings):
 
     margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
     distance: Literal["euclidean", "cosine", "dot"] = Field("euclidean", description="Between two vectors.")
-    hard_negatives: int = Field(1, ge=1, description="Hard negatives of each example, at most.")
+    hard_negatives: int = Field(1, ge=1, description="Hard negatives of an example, at most.")
 
 
 @learners.register("triplet")
@@ -198,10 +198,10 @@ class FacetsSettings(NamedTable):
     """Settings of the contrast of facets."""
 
     best_pair_weight: float = Field(
-        0.1, ge=0, le=1, description="Weight of the best pair of facets, the paper's lambda; the sums have the rest."
+        0.1, ge=0, le=1, description="Weight of the best pair of facets, the paper's lambda."
     )
     mix: Literal["losses", "logits"] = Field(
-        "losses", description="What is weighted: two cross-entropies (as in the code), or scores (as in the paper)."
+        "losses", description="What is weighted: losses, as in the code, or scores, as in the paper."
     )
 
 
@@ -223,9 +223,7 @@ class LabelRankingSettings(NamedTable):
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors.")
-    max_labels: int = Field(
-        0, ge=0, description="Labels of a step: the batch's own and a weighted sample of the rest. 0: all."
-    )
+    max_labels: int = Field(0, ge=0, description="Labels of a step: the batch's own and sampled ones; 0: all.")
 
 
 @learners.register("label-ranking")
