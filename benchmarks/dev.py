@@ -23,8 +23,7 @@ import numpy as np
 from differences import paired_difference
 from measurement import build_parser, provenance, write_result
 from sciprism import Encoder
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, bootstrap_interval, estimate
 from sciprism.index import topk
 from sciprism.metrics.rankings import average_precision, grade_rankings
 from sciprism.seeding import sample

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.evaluation.intervals import (
+from sciprism.evaluation.item_scores import (
     SAMPLES,
+    ItemScores,
     bootstrap_interval,
     draw_sample,
     estimate,
@@ -17,7 +18,6 @@ from sciprism.evaluation.intervals import (
     sample_difference,
     sum_samples,
 )
-from sciprism.evaluation.item_scores import ItemScores
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measurement import build_parser, provenance, write_result
-from sciprism.evaluation.intervals import (
+from sciprism.evaluation.item_scores import (
     METHOD,
     SAMPLES,
     ItemSample,
+    ItemScores,
     draw_sample,
     estimate,
     resample,
     sample_difference,
+    score_classes,
     score_interval,
+    score_numbers,
     sum_samples,
 )
-from sciprism.evaluation.item_scores import ItemScores, score_classes, score_numbers
 
 Random = np.random.Generator
 Draw = Callable[[Random, int], list[ItemScores]]

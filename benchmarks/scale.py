@@ -35,7 +35,7 @@ import numpy as np
 from measurement import build_parser, peak_memory_mb, provenance, run_apart, write_result
 from sciprism.databases import RemoteCollection, push
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import is_collection, read_manifest
+from sciprism.store.collection import is_collection, read_manifest
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.search import search

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from measurement import build_parser, format_ratio, interleave, newest_instructions, provenance, ratio, write_result
-from sciprism.checksums import BlockChecks
+from sciprism.files import BlockChecks
 from sciprism.index import topk
 from sciprism.index.exact import Distance, normalize_for
 from sciprism.index.int8_copy import Int8Copy, find_int8_product

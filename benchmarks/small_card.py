@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sciprism.evaluation.report.build import build_report
+from sciprism.evaluation.report.build import build_report, difference_text
 from sciprism.evaluation.report.model import Difference, Score, group_by_system, read_stored_results
-from sciprism.evaluation.report.text_tables import difference_text
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Average
 from sciprism.prepare.open import TRAINING_SETS

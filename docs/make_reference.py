@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from sciprism.cli.main import EXIT_STATUSES, app
 from sciprism.cli.options import USED_BY
 from sciprism.cli.output import SCHEMAS
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.evaluation.suites import suites
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners

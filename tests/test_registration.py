@@ -14,8 +14,7 @@ import pytest
 from build_commands import run
 from build_sources import write_recipe
 from sciprism.datasets.inputs import RetrievalInput
-from sciprism.encoders.methods.registry import Method, methods
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.methods.registry import Method, NamedTable, methods
 from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import ProtocolResult, Suite, Task, protocols

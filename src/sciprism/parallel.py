@@ -1,4 +1,4 @@
-"""Parallel map over threads or processes; the device of models that are loaded without one."""
+"""Parallel map over threads or processes; how work says how far it is; the device of models loaded without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -88,3 +88,29 @@ def _set_work(work: Callable[[Any], Any]) -> None:
 
 def _run_work(piece: Any) -> Any:
     return _work[0](piece)
+
+
+Item = TypeVar("Item")
+
+
+class Progress(Protocol):
+    """Is called often with a piece of work, what is counted ("": nothing), how many are done, and of how many.
+
+    A piece of work begins with the first call that names it. total: None where it is unknown.
+    """
+
+    def __call__(self, work: str, unit: str = "", done: int = 0, total: int | None = None, /) -> object:
+        """Show the state."""
+
+
+def show_nothing(work: str, unit: str = "", done: int = 0, total: int | None = None, /) -> None:
+    """Show nothing: the default."""
+
+
+def show_each(
+    items: Iterable[Item], progress: Progress, work: str, unit: str, total: int | None = None
+) -> Iterator[Item]:
+    """Yield items, and show how many."""
+    for done, item in enumerate(items, 1):
+        yield item
+        progress(work, unit, done, total)

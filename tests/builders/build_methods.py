@@ -38,6 +38,6 @@ def max_difference(ours, theirs):
 
 def pack_texts(encoder, texts, formats):
     """Return a packed batch of texts on their formats' routes; texts of one route must be adjacent."""
-    from sciprism.encoders.packing import pack
+    from sciprism.encoders.layers import pack
 
     return pack(encoder.tokenize(texts), [encoder.route(format) for format in formats])

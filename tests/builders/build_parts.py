@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fake_encoder import FakeEncoder, some_papers
-from sciprism.papers.abstracts import AbstractCompletion
 from sciprism.papers.input_paths import InputPart
+from sciprism.papers.read import AbstractCompletion
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection
-from sciprism.store.embed_files import EmbedInput, embed_files
+from sciprism.store.embed import EmbedInput, embed_files
 from sciprism.store.parts import embed_part
 
 LAYOUT = CollectionLayout(formats=("proximity", "classification"), dtype="int8", shard_size=100)

@@ -21,7 +21,6 @@ from build_sources import WORDS
 from damaged_runs import build_runs, resume
 from fake_encoder import FakeEncoder, some_papers
 from open_data import write
-from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
@@ -39,6 +38,7 @@ from sciprism.evaluation.results import (
     read_results,
     write_result,
 )
+from sciprism.files import BLOCK
 from sciprism.index import approximate, lexical
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed

@@ -7,8 +7,15 @@ import pytest
 
 from build_commands import run
 from sciprism.evaluation import results
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
-from sciprism.evaluation.item_scores import ItemScores, average_parts, score_classes, score_label_sets, score_numbers
+from sciprism.evaluation.item_scores import (
+    ItemScores,
+    average_parts,
+    bootstrap_interval,
+    estimate,
+    score_classes,
+    score_label_sets,
+    score_numbers,
+)
 from sciprism.evaluation.results import Measure, TaskResult
 
 RESULTS, ITEMS = "own.results.jsonl.gz", "own.items.parquet"

@@ -15,8 +15,7 @@ from pyarrow import parquet
 
 from build_servers import serve_hub
 from sciprism import hub
-from sciprism.datasets.data_root import DataRoot, select_files
-from sciprism.datasets.rows import CHUNK, as_id
+from sciprism.datasets.data_root import CHUNK, DataRoot, as_id, select_files
 from sciprism.encoders.checkpoints.names import locate
 from sciprism.errors import InputError
 

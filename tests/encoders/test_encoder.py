@@ -18,7 +18,7 @@ from sciprism import Encoder
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import settings, streaming
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError, ShownWarning
 

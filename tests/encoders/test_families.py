@@ -16,8 +16,8 @@ from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.checkpoints.families.family import families
 from sciprism.encoders.export import export
+from sciprism.encoders.layers import pack
 from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 
 WIDE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4}

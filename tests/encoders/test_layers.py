@@ -7,9 +7,17 @@ from torch.nn import functional as F
 
 from sciprism.encoders import attention, layers
 from sciprism.encoders.attention import attend_packed, attend_padded
-from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works, seeded_dropout
-from sciprism.encoders.packing import pack, token_batches
-from sciprism.encoders.pooling import poolings
+from sciprism.encoders.layers import (
+    ACTIVATIONS,
+    FUSED,
+    Linear,
+    PackedLinear,
+    onednn_works,
+    pack,
+    poolings,
+    seeded_dropout,
+    token_batches,
+)
 
 # what each activation is, written out
 FORMULAS = {

@@ -12,9 +12,9 @@ import torch
 
 from build_methods import build_encoder, pack_texts, perturb_weights
 from sciprism import Encoder
+from sciprism.encoders.layers import pack
 from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.methods.registry import build_method, methods
-from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES

@@ -7,7 +7,7 @@ import torch
 
 from build_models import draw, expected_states, reference, write
 from sciprism.encoders.checkpoints.backbone import published_names, read_backbone
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 
 RAGGED = (7, 1, 33, 2, 7, 7, 128, 3, 64, 1)
 CLOSE = 1e-5

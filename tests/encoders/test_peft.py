@@ -11,7 +11,7 @@ from build_methods import build_encoder, max_difference, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_tensors
 from sciprism.encoders.export import export
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 from sciprism.errors import InputError
 from sciprism.files import write_tensors
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 from sciprism.formats import FORMATS
 
 WEIGHTS = ("whole", "bottleneck", "map", "none")

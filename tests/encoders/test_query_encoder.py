@@ -11,10 +11,10 @@ from conftest import NASTY, WORDS
 from build_commands import run
 from build_methods import build_encoder, perturb_weights
 from sciprism import Collection, Encoder, Paper
-from sciprism.checksums import CHECKSUMS_NAME
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.new_models import add_lexical_features
 from sciprism.encoders.query_encoder import open_query_encoder
+from sciprism.files import CHECKSUMS_NAME
 from sciprism.formats import FORMATS, ROLES
 
 TEXTS = ["dark matter", "the gene and the brain " * 9, *NASTY]

@@ -12,8 +12,11 @@ from sklearn import metrics as peers
 
 from differences import paired_difference
 from sciprism.errors import InputError
-from sciprism.evaluation import intervals as module
-from sciprism.evaluation.intervals import (
+from sciprism.evaluation import item_scores as module
+from sciprism.evaluation.item_scores import (
+    ItemScores,
+    aggregates,
+    average_parts,
     bootstrap_interval,
     draw_sample,
     estimate,
@@ -21,16 +24,11 @@ from sciprism.evaluation.intervals import (
     items_key,
     resample,
     sample_difference,
-    sort_items,
-    sum_samples,
-)
-from sciprism.evaluation.item_scores import (
-    ItemScores,
-    aggregates,
-    average_parts,
     score_classes,
     score_label_sets,
     score_numbers,
+    sort_items,
+    sum_samples,
 )
 from sciprism.evaluation.results import ScoreTable, write_score_table
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1

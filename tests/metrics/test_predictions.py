@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.item_scores import score_classes, score_label_sets
+from sciprism.evaluation.item_scores import estimate, score_classes, score_label_sets
 from sciprism.metrics import predictions
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1, correct
 

@@ -6,8 +6,7 @@ SQuAD 2 scores against numbers worked by hand and a second count, word by word.
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, estimate
 from sciprism.metrics.spans import entity_counts, exact_match, spans, token_f1, word_counts
 
 SEQEVAL = [

@@ -7,7 +7,7 @@ import pytest
 
 from build_commands import run
 from sciprism.papers import Paper
-from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+from sciprism.papers.read import AbstractCompletion, AbstractIndex
 
 REFS = """
 @article{a, title={Uptake of carbon by wrack}, doi={10.9999/TIDAL.1}, year=1999}

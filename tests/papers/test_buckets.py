@@ -11,7 +11,7 @@ from build_parts import write_input
 from build_servers import FileServer, serve_buckets, serve_files, use_environment
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
-from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+from sciprism.papers.read import AbstractCompletion, AbstractIndex
 from sciprism.papers.remote.objects import TRIES, RemoteObject, find_remote
 
 LINE = b'{"id": "p1", "title": "A title", "abstract": "An abstract."}\n'

@@ -10,7 +10,7 @@ from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
 from sciprism.papers.read import list_paper_files, read_changes
 from sciprism.papers.records import Deletion
-from sciprism.store.embed_files import LastRecords
+from sciprism.store.embed import LastRecords
 
 STEPS = [
     [(number, f"Title {number}") for number in range(1, 9)],

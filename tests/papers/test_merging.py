@@ -9,11 +9,11 @@ from build_data import lines
 from fake_encoder import FakeEncoder
 from folders import snapshot
 from sciprism.errors import InputError
-from sciprism.papers.abstracts import AbstractCompletion
-from sciprism.papers.merging import merge_records
+from sciprism.papers.identity import merge_records
+from sciprism.papers.read import AbstractCompletion
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.embed_files import EmbedInput, FilesReport, embed_files
+from sciprism.store.embed import EmbedInput, FilesReport, embed_files
 
 Row = dict[str, Any]
 RIS = (

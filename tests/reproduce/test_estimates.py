@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sciprism.evaluation.intervals import ItemSample
+from sciprism.evaluation.item_scores import ItemSample
 from sciprism.reproduce.estimates import ScoreSample, add_errors, estimate_difference, estimate_mean, to_error
 
 STILL = np.zeros(1000)

@@ -17,7 +17,7 @@ from sciprism.errors import InputError
 from sciprism.papers.input_paths import InputPart
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
-from sciprism.store.embed_files import EmbedInput, LastRecords
+from sciprism.store.embed import EmbedInput, LastRecords
 from sciprism.store.parts import embed_part
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=10)

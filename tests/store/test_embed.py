@@ -116,7 +116,7 @@ def test_shards_before_an_error_are_stored(tmp_path: Path) -> None:
 
 
 def test_hashes_of_many_papers_stay_apart_from_stored_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sciprism.store.known_papers.RECENT", 7)
+    monkeypatch.setattr("sciprism.store.writing.RECENT", 7)
     papers = some_papers(40)
     embed(papers[:15], FakeEncoder(), tmp_path, layout=SMALL)
     report = embed([*papers, *papers], FakeEncoder(), tmp_path)

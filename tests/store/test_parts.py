@@ -13,7 +13,7 @@ from folders import snapshot
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_paths import InputPart
 from sciprism.store import StoredCollection, delete
-from sciprism.store.embed_files import EmbedInput
+from sciprism.store.embed import EmbedInput
 from sciprism.store.parts import embed_part, merge
 
 

@@ -12,7 +12,7 @@ from build_parts import LAYOUT, describe, embed_whole, load, write_input, write_
 from fake_encoder import FakeEncoder, some_papers
 from ray_clusters import two_node_cluster
 from sciprism.errors import InputError, RunFailedError
-from sciprism.store.embed_files import EmbedInput
+from sciprism.store.embed import EmbedInput
 from sciprism.store.parts import merge
 from sciprism.store.ray_parts import RayJob, embed_with_ray
 

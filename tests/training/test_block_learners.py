@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForMaskedLM
 from build_methods import perturb_weights
 from build_models import SHAPE
 from sciprism import Encoder
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import classify_tokens
 from sciprism.training.batches import Batch

@@ -11,8 +11,8 @@ from build_runs import losses
 from damage_trials import copy_folder, damage
 from damaged_runs import build_runs, resume
 from kill_switch import killed_after
-from sciprism.checksums import check_folder
 from sciprism.errors import InputError
+from sciprism.files import check_folder
 
 CHECKPOINTS = ("checkpoint", "previous_checkpoint")
 

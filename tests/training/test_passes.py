@@ -10,7 +10,7 @@ import torch
 from build_runs import by_two_and_by_one, launch_two, losses, run_recipe, run_until
 from build_sources import WORDS, write_answers, write_shards, write_source
 from sciprism import Encoder
-from sciprism.encoders.packing import pack
+from sciprism.encoders.layers import pack
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.training.learners.learner import learners

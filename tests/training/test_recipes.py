@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from build_sources import write_recipe
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.errors import InputError
 from sciprism.training.batches import mixings
 from sciprism.training.examples import from_row

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from build_runs import by_two_and_by_one, losses, metrics, run_recipe, run_until
 from build_sources import write_answers, write_recipe, write_source
 from sciprism import Encoder
-from sciprism.encoders.provenance import untrained_stage
+from sciprism.encoders.settings import untrained_stage
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError, RunFailedError, ShownWarning
 from sciprism.files import lock_folder

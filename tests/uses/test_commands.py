@@ -21,7 +21,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError, ShownWarning
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import read_manifest
+from sciprism.store.collection import read_manifest
 
 
 @pytest.fixture(autouse=True)

@@ -82,7 +82,7 @@ def _choose_format(output: Path | None) -> str:
 
 def _write(report: Report, output_format: str, output: Path | None) -> None:
     from sciprism.evaluation.report import outputs
-    from sciprism.evaluation.report.text_tables import show
+    from sciprism.evaluation.report.build import show
 
     if output is not None:
         content = outputs[output_format](report).encode()

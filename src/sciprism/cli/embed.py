@@ -20,10 +20,10 @@ from sciprism.parallel import DEVICE
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
-    from sciprism.progress import Progress
+    from sciprism.parallel import Progress
     from sciprism.store import CollectionLayout, EmbedReport
-    from sciprism.store.embed_files import EmbedInput, FilesReport
-    from sciprism.store.manifest import EncoderRecord
+    from sciprism.store.collection import EncoderRecord
+    from sciprism.store.embed import EmbedInput, FilesReport
     from sciprism.store.parts import MergeReport
     from sciprism.store.shard_files import Dtype
 
@@ -142,7 +142,7 @@ class EmbedReading(IdentifiedReading):
 
     def describe(self, files: list[str]) -> EmbedInput:
         """Return the files with how they are read."""
-        from sciprism.store.embed_files import EmbedInput
+        from sciprism.store.embed import EmbedInput
 
         return EmbedInput(
             paths=tuple(files),
@@ -189,7 +189,7 @@ class WantedModel:
 
     def load(self, output: Path) -> Encoder:
         """Load the named model, else the one of the collection, else the default."""
-        from sciprism.store.manifest import is_collection, read_manifest
+        from sciprism.store.collection import is_collection, read_manifest
 
         return self._load(output, read_manifest(output).encoder if is_collection(output) else None)
 
@@ -259,7 +259,7 @@ def embed(
 
 
 def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: MergeRules) -> None:
-    from sciprism.store.embed_files import check_input, embed_files
+    from sciprism.store.embed import check_input, embed_files
     from sciprism.store.parts import begin_part
 
     check_input(source, output, corrections=rules.corrections)
@@ -288,7 +288,7 @@ def _merge_duplicates(progress: Progress, papers: list[Paper]) -> list[Paper]:
 @contextmanager
 def explain_interruption(output: Path) -> Iterator[None]:
     """Say of an interruption whether something is stored, in a collection or its parts."""
-    from sciprism.store.manifest import is_collection, read_manifest
+    from sciprism.store.collection import is_collection, read_manifest
     from sciprism.store.writing import count_unfinished
 
     try:

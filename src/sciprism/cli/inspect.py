@@ -25,9 +25,9 @@ from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
     from sciprism.papers import ReadReport
-    from sciprism.papers.abstracts import AbstractReport
     from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import PaperInspection
+    from sciprism.papers.read import AbstractReport
 
 MAX_FILES = 30  # files that are listed; all are counted
 PAPERS_PER_SECOND = 50.0  # what a small encoder does on two cores of a laptop: an assumption, and printed as one

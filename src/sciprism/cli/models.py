@@ -163,7 +163,7 @@ def export(
     """
     from sciprism.encoders import export as exports
     from sciprism.encoders.encoder import Encoder
-    from sciprism.store.manifest import is_collection
+    from sciprism.store.collection import is_collection
     from sciprism.uses.collection import Collection
 
     if is_collection(model):

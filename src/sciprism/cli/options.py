@@ -22,8 +22,8 @@ from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper, ReadReport
-    from sciprism.papers.abstracts import AbstractCompletion
     from sciprism.papers.input_file import ReadOptions
+    from sciprism.papers.read import AbstractCompletion
 
 PaperFiles = Annotated[list[str], "Files or folders of papers; - is standard input."]
 OutputFolder = Annotated[Path, "The folder to write.", "--output", "-o"]
@@ -242,6 +242,6 @@ def check_output_folder(folder: Path, inputs: Iterable[str | Path | None]) -> No
 
 def open_abstracts(files: Sequence[str], missing: str = "title") -> AbstractContextManager[AbstractCompletion]:
     """Read the files of abstracts, print how many of their records cannot be used, and give what joins them."""
-    from sciprism.papers import abstracts
+    from sciprism.papers import read
 
-    return abstracts.open_abstracts(files, missing, partial(print_skip_counts, error=True))
+    return read.open_abstracts(files, missing, partial(print_skip_counts, error=True))

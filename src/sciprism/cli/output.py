@@ -14,13 +14,12 @@ from functools import wraps
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from sciprism.progress import Item, show_each
+from sciprism.parallel import Item, show_each
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sciprism.papers.abstracts import AbstractCompletion, AbstractReport
-    from sciprism.papers.read import FileReport
+    from sciprism.papers.read import AbstractCompletion, AbstractReport, FileReport
 
 SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers: missing, years, languages, duplicates"),

@@ -109,7 +109,7 @@ def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | No
     if name not in paper.sample_tables or (name in paper.other_tables and not folder):
         return _print_published(paper, name, output)
     from sciprism.cli.output import format_cell
-    from sciprism.evaluation.report.text_tables import TextTable, format_markdown
+    from sciprism.evaluation.report.build import TextTable, format_markdown
     from sciprism.evaluation.task import read_paper
     from sciprism.prepare.citations import count_sample_by_field
 
@@ -128,7 +128,7 @@ def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | No
 
 def _print_published(paper: Reproduction, name: str, output: Path | None) -> None:
     """Print a table that is not made from scores: its published numbers, if it has any, and how ours are made."""
-    from sciprism.evaluation.report.text_tables import TextTable, format_markdown
+    from sciprism.evaluation.report.build import TextTable, format_markdown
     from sciprism.evaluation.task import read_paper
 
     title, note = f"Table {name} of {paper.short_title}, as published", paper.other_tables[name]

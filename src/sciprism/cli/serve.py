@@ -34,7 +34,7 @@ def serve(
     Example: sciprism serve refs.ris more.nbib --dedupe
     Example: sciprism serve papers/ theses/ --host 0.0.0.0 --token-file tokens.txt --workspace uploads
     """
-    from sciprism.store.manifest import is_collection
+    from sciprism.store.collection import is_collection
 
     if not (papers or model or demo or settings.workspace):
         raise InputError("name files of papers or a collection; or --workspace, --model or --demo")

@@ -133,7 +133,7 @@ def open_vectors(model: str, tagger: Path | None, inputs: Sequence[str]) -> TagV
 def _open_collection(name: str) -> StoredCollection | None:
     """Open a collection of `sciprism embed`; None for files of papers."""
     from sciprism.store import StoredCollection
-    from sciprism.store.manifest import is_collection
+    from sciprism.store.collection import is_collection
 
     return StoredCollection.open(name) if is_collection(name) else None
 

@@ -85,7 +85,7 @@ def _is_first() -> bool:
 
 
 def _run(plan: Plan, display: AbstractContextManager[Hooks]) -> None:
-    from sciprism.encoders.provenance import describe_unpaid
+    from sciprism.encoders.settings import describe_unpaid
     from sciprism.training.run import train as run
 
     with display as hooks:

@@ -12,7 +12,7 @@ from sciprism.cli.output import join_counts, print_result
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
-    from sciprism.checksums import FileState
+    from sciprism.files import FileState
 
 DAMAGED = ("damaged", "missing")
 REMEDIES = {
@@ -54,7 +54,7 @@ def verify(
 def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
     from sciprism.evaluation.results import has_results
-    from sciprism.store.manifest import MANIFEST_NAME
+    from sciprism.store.collection import MANIFEST_NAME
     from sciprism.training.run_folder import METRICS, RECIPE
 
     if not path.exists():
@@ -73,8 +73,8 @@ def _find_kind(path: Path) -> str:
 
 
 def _list_states(path: Path, kind: str) -> Iterator[FileState]:
-    from sciprism.checksums import FileState, find_own_state, list_states
     from sciprism.evaluation.results import add_item_states
+    from sciprism.files import FileState, find_own_state, list_states
 
     if kind == "collection":
         yield from _list_collection_states(path)
@@ -86,10 +86,10 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
 
 
 def _list_collection_states(path: Path) -> Iterator[FileState]:
-    from sciprism.checksums import FileState, find_own_state
+    from sciprism.files import FileState, find_own_state
     from sciprism.index.build_record import list_index_states
     from sciprism.store import StoredCollection
-    from sciprism.store.manifest import MANIFEST_NAME, PART_NAME, read_manifest
+    from sciprism.store.collection import MANIFEST_NAME, PART_NAME, read_manifest
     from sciprism.store.writing import UNFINISHED_FOLDER
 
     try:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from pydantic import ValidationError
 
 from sciprism.errors import InputError, RunFailedError, import_extra
-from sciprism.store.manifest import EncoderRecord, SpaceRecord, StoredRecord
+from sciprism.store.collection import EncoderRecord, SpaceRecord, StoredRecord
 
 KINDS = {"qdrant": "qdrant", "postgresql": "postgres"}
 """Kinds of databases: the scheme of their addresses -> their module here, which is also the extra that they need."""

@@ -16,7 +16,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.index import lexical, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import MAX_VALUES, list_conditions
 from sciprism.store.shard_files import hash64

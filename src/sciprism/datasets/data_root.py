@@ -1,13 +1,14 @@
-"""Find data sets by name: in a local folder, in the hub's cache, or on the hub; say what data a layout needs.
+"""Find data sets by name, in a local folder, in the hub's cache, or on the hub, and read the rows of their files.
 
 The data sets that the suites read, their owners and licences are in `published.toml`; `fetching` fetches them.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
@@ -15,11 +16,68 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.rows import DataFile, convert_ids
 from sciprism.errors import AbsentDataError, InputError
 from sciprism.files import sha256
 from sciprism.hub import ask_hub
-from sciprism.papers.rows import JsonLayout, read_named_rows
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.rows import JsonLayout, parse_json, read_named_rows
+
+Row = dict[str, Any]
+
+CHUNK = 1 << 20
+_KEYED = JsonLayout(keyed=True)
+
+
+class DataFile(InputFile):
+    """A data file, whose text is as it is."""
+
+    def members(self) -> Iterator[tuple[str, Any]]:
+        """Yield each (id, record) of a JSON file that is one object, id -> record."""
+        if not self.head().lstrip().startswith("{"):
+            raise InputError(f"{self.path}: expected one JSON object keyed by id")
+        for number, line, member, reason in parse_json(self, _KEYED):
+            if not isinstance(member, tuple):
+                raise InputError(f"{self.path}, record {number} (line {line}): {reason or 'not a member of an object'}")
+            yield member
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield (line number from 1, line without its end)."""
+        for number, line in enumerate(self._decoded(), 1):
+            yield number, line.rstrip("\r\n")
+
+    def chunks(self, size: int = CHUNK) -> Generator[str, None, None]:
+        """Yield the text in pieces."""
+        text = self._decoded()
+        yield from iter(lambda: text.read(size), "")
+
+    def _decoded(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig")
+
+
+_ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)
+
+
+def as_id(value: Any) -> str:
+    """Return an id as text: 17 and 17.0 as "17", None as an empty text."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def convert_ids(row: Row) -> Row:
+    """Return a row with every id field, also of nested objects, as text."""
+    return {key: _convert(key, value) for key, value in row.items()}
+
+
+def _convert(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return convert_ids(value)
+    if isinstance(value, list):
+        return [_convert(key, item) for item in value]
+    return as_id(value) if value is not None and _ID.fullmatch(key) else value
+
 
 MANIFEST = Path(__file__).with_name("published.toml")
 _LIST = JsonLayout(list_keys=())

@@ -16,7 +16,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
 
-from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.datasets.converters import CONVERTERS
 from sciprism.datasets.data_root import REVISIONS, PublishedData, PublishedFile
 from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
@@ -28,15 +27,17 @@ from sciprism.files import (
     lock_folder,
     open_draft,
     place_folder,
+    read_sealed,
     sha256,
     write_atomically,
     write_json,
+    write_sealed_json,
 )
 from sciprism.hub import ask_hub
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
 CHUNK, MEGABYTE = 1 << 20, 1_000_000

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sciprism.encoders.layers import build_embedding, drop
-from sciprism.encoders.packing import PackedBatch, copy_integers, copy_tensor
+from sciprism.encoders.layers import PackedBatch, build_embedding, copy_integers, copy_tensor, drop
 
 Lengths = tuple[int, ...]
 

@@ -22,13 +22,12 @@ from filelock import FileLock
 from numpy.typing import DTypeLike
 
 from sciprism.arrays import Floats, Rows
-from sciprism.checksums import hash_number
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, ShownWarning
-from sciprism.files import cache_folder
+from sciprism.files import cache_folder, hash_number
 from sciprism.formats import Format, Role
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.text.template import FIELDS, Item
 
 KEY_BYTES = 16  # bytes of a text's hash: a billion texts collide with probability below 10^-20

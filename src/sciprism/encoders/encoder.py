@@ -18,20 +18,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.arrays import Floats
-from sciprism.checksums import write_checksums
 from sciprism.encoders import settings as precisions
 from sciprism.encoders import streaming
 from sciprism.encoders.checkpoints import folder as folders
 from sciprism.encoders.checkpoints.families.family import families, find_family
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.layers import WeightsSnapshot
+from sciprism.encoders.layers import PackedBatch, WeightsSnapshot, poolings
 from sciprism.encoders.methods.registry import Method, build_method
-from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import EncoderSettings, compute_fingerprint
 from sciprism.encoders.streaming import EncodingPass, Inputs
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.files import write_checksums
 from sciprism.formats import ROLES, Format, Role
 from sciprism.parallel import DEVICE
 from sciprism.text.template import FIELDS, Template

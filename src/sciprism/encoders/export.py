@@ -14,17 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from sciprism.checksums import write_checksums
 from sciprism.encoders.checkpoints.folder import atomic_folder
 from sciprism.encoders.checkpoints.peft import write_updates
 from sciprism.encoders.checkpoints.sentence_transformers import format_config, write_documents
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.layers import PackedBatch
 from sciprism.encoders.methods.registry import PLAIN
-from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.provenance import describe_untrained, find_title, training_facts, untrained_stage
-from sciprism.encoders.settings import PRECISIONS
+from sciprism.encoders.settings import PRECISIONS, describe_untrained, find_title, training_facts, untrained_stage
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.files import write_checksums
 from sciprism.formats import ROLES, Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.tokenizer import read_json

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sciprism.encoders.provenance import find_title
+from sciprism.encoders.settings import find_title
 from sciprism.errors import ShownWarning
 
 if TYPE_CHECKING:

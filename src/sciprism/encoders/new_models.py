@@ -15,9 +15,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import initialize_linears
+from sciprism.encoders.layers import SHARE, LexicalFeatures, initialize_linears
 from sciprism.encoders.methods.registry import PLAIN, build_method
-from sciprism.encoders.pooling import SHARE, LexicalFeatures
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sciprism.arrays import Floats
-from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.encoders.layers import PackedBatch, pack, token_batches
 from sciprism.errors import InputError, ShownWarning
 from sciprism.formats import Role
 from sciprism.papers.cleaning import is_blank

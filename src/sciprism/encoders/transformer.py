@@ -40,15 +40,15 @@ from sciprism.encoders.attention import RELATIVE_BUCKETS, RelativePositions, att
 from sciprism.encoders.layers import (
     ACTIVATIONS,
     Dropout,
+    LexicalFeatures,
     Linear,
     PackableModule,
+    PackedBatch,
     PackedLinear,
     build_embedding,
     prepare_modules,
     replay_dropout,
 )
-from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.pooling import LexicalFeatures
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
 

@@ -34,14 +34,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sciprism.checksums import FileState, read_sealed, write_sealed_json
 from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.evaluation.intervals import sort_items
-from sciprism.evaluation.item_scores import ItemScores, aggregates
+from sciprism.evaluation.item_scores import ItemScores, aggregates, sort_items
 from sciprism.evaluation.systems import System, resolve_distance
 from sciprism.evaluation.task import Task
-from sciprism.files import join_cells, sha256, write_atomically, write_lines
+from sciprism.files import FileState, join_cells, read_sealed, sha256, write_atomically, write_lines, write_sealed_json
 
 Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
 UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")  # statuses without a number, the gravest first

@@ -20,8 +20,7 @@ from torch import OutOfMemoryError
 import sciprism.evaluation.results as stored
 from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.errors import AbsentDataError, InputError
-from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import METHOD, ItemScores, bootstrap_interval, estimate
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.suites import suites
@@ -33,8 +32,8 @@ from sciprism.evaluation.tuning import Tuning
 from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS, Format
+from sciprism.parallel import Progress, show_nothing
 from sciprism.probes.grid import SolverName
-from sciprism.progress import Progress, show_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

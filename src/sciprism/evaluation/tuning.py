@@ -28,18 +28,25 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.arrays import Rows
-from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.drop_report import DropReport
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import Dropout, Linear, initialize_weights, seeded_dropout
-from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
+from sciprism.encoders.layers import (
+    Dropout,
+    Linear,
+    PackedBatch,
+    balanced_batches,
+    initialize_weights,
+    pack,
+    seeded_dropout,
+    token_batches,
+)
 from sciprism.encoders.streaming import run_batches, token_budget
 from sciprism.errors import InputError, ShownWarning
-from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, estimate
 from sciprism.evaluation.systems import DenseSystem, NotServedError, System
 from sciprism.evaluation.task import EvaluationContext, Positive, ProtocolResult
+from sciprism.files import read_sealed, write_sealed_json
 from sciprism.seeding import random_bits
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.steps import PassSettings, add_gradients, autocast, count_threads

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError, import_extra
-from sciprism.files import explain_write_errors, sync_folder, write_atomically, write_json
+from sciprism.files import BLOCK, BlockChecks, Bytes, explain_write_errors, sync_folder, write_atomically, write_json
 from sciprism.index.build_record import RECORD_NAME, BuildRecord, IndexChecks, Settings, hash_contents, write_record
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, sample_rows, topk, vector_searches
 from sciprism.index.exact import search as search_exactly
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import StoredCollection
 
 K = 10  # papers of an answer whose recall is measured

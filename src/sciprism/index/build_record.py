@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sciprism.checksums import BlockChecks, FileState, find_state
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.files import BlockChecks, FileState, find_state
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import FileChecksum, StoredRecord
+from sciprism.store.collection import FileChecksum, StoredRecord
 
 RECORD_NAME = "built_from.json"
 Settings = dict[str, str | int | float]  # settings of an index by name, and what was measured when they were chosen

@@ -18,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, write_record
 from sciprism.papers.cleaning import fold_text
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import StoredCollection
 
 WORDS = 2

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.rows import as_id
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import create_work_folder, write_json

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.datasets.layouts.mentions import SOURCES, find_source_file
-from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders

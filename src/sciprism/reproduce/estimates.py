@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.encoders.provenance import untrained_stage
+from sciprism.encoders.settings import untrained_stage
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import (
+from sciprism.evaluation.item_scores import (
     LEVEL,
     Limits,
     Samples,

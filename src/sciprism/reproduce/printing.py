@@ -7,8 +7,8 @@ from dataclasses import asdict
 from math import isnan
 from typing import Any
 
-from sciprism.encoders.provenance import describe_untrained
-from sciprism.evaluation.report.text_tables import TextTable, format_markdown, split_table
+from sciprism.encoders.settings import describe_untrained
+from sciprism.evaluation.report.build import TextTable, format_markdown, split_table
 from sciprism.reproduce.estimates import Estimate
 from sciprism.reproduce.papers import TableForm, describe_data
 from sciprism.reproduce.run import FilledTable, TableCell

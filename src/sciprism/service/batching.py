@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from sciprism.arrays import Floats
-from sciprism.encoders.packing import balanced_batches, pack
+from sciprism.encoders.layers import balanced_batches, pack
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, Inputs, read_inputs
 from sciprism.formats import Format, Role
 from sciprism.service.limits import CLIENT, Turns

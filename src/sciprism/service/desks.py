@@ -26,7 +26,7 @@ from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
 from sciprism.papers.bibliography_entries import format_ris
 from sciprism.papers.records import Paper
-from sciprism.progress import show_each
+from sciprism.parallel import show_each
 from sciprism.service.limits import BoundedRoute
 from sciprism.service.pages import Form, Library, render
 from sciprism.service.papers import Conditions, TextFile

@@ -39,7 +39,7 @@ from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_workspace
 from sciprism.service.workspace import UPLOAD, WorkspaceItem
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import MANIFEST_NAME
+from sciprism.store.collection import MANIFEST_NAME
 from sciprism.uses.mapping import PAGE_PAPERS, draw_map, has_packages, read_layout, write_page, write_parquet
 from sciprism.uses.search import Hit, explain
 from sciprism.uses.tagging.suggestions import TagChoice

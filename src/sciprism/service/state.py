@@ -23,8 +23,8 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.index import lexical
 from sciprism.papers import Paper, ReadReport
-from sciprism.papers.abstracts import AbstractCompletion
-from sciprism.progress import Progress, show_each, show_nothing
+from sciprism.papers.read import AbstractCompletion
+from sciprism.parallel import Progress, show_each, show_nothing
 from sciprism.registry import most_similar
 from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.limits import CLIENT, Gatekeeper, Turns
@@ -34,8 +34,8 @@ from sciprism.service.responses import UnknownNameError
 from sciprism.service.settings import ServeSettings
 from sciprism.service.workspace import COLLECTION, ID, REPORT, UPLOAD, Background, Workspace, WorkspaceItem
 from sciprism.store import StoredCollection
-from sciprism.store.embed_files import EmbedInput, embed_files
-from sciprism.store.manifest import MANIFEST_NAME
+from sciprism.store.collection import MANIFEST_NAME
+from sciprism.store.embed import EmbedInput, embed_files
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.deduplication import dedupe
 from sciprism.uses.search import QUERY_BATCH, Ranking

@@ -20,24 +20,23 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, open_draft, place_folder
-from sciprism.papers.abstracts import open_abstracts
+from sciprism.papers.identity import MergedRecords
 from sciprism.papers.input_paths import file_size, find_file, find_stamp
-from sciprism.papers.merging import MergedRecords
-from sciprism.papers.read import list_paper_files
+from sciprism.papers.read import list_paper_files, open_abstracts
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
-from sciprism.store.collection import CollectionLayout, StoredCollection
-from sciprism.store.embed import EmbedReport, embed
-from sciprism.store.embed_files import EmbedInput, FilesReport, check_input, embed_files
-from sciprism.store.manifest import (
+from sciprism.parallel import Progress, show_nothing
+from sciprism.store.collection import (
     PART_NAME,
+    CollectionLayout,
     InputRecord,
     Manifest,
     ShardRecord,
+    StoredCollection,
     StoredRecord,
     is_collection,
     read_manifest,
 )
+from sciprism.store.embed import EmbedInput, EmbedReport, FilesReport, check_input, embed, embed_files
 from sciprism.store.writing import write_rows
 
 if TYPE_CHECKING:

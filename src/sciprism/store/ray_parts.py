@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 from sciprism.errors import InputError, RunFailedError, import_extra
 from sciprism.files import explain_write_errors, lock_folder
 from sciprism.papers.input_paths import InputPart
-from sciprism.parallel import DEVICE
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import DEVICE, Progress, show_nothing
 from sciprism.store.collection import CollectionLayout, group_by_space
-from sciprism.store.embed_files import EmbedInput
+from sciprism.store.embed import EmbedInput
 from sciprism.store.parts import embed_part
 
 if TYPE_CHECKING:

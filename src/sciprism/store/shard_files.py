@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, row_lengths, torch_is_loaded
-from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.files import BLOCK, BlockChecks, Bytes
 from sciprism.papers.bibliographic_fields import has_name, normalize
 from sciprism.papers.cleaning import clean_name, is_blank
 from sciprism.papers.records import Paper, Place

@@ -15,9 +15,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Encoding, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from sciprism.checksums import check_folder
 from sciprism.errors import InputError, ShownWarning
-from sciprism.files import describe_wrong_path
+from sciprism.files import check_folder, describe_wrong_path
 from sciprism.limits import describe_excess, limit
 
 _ROLES = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]

@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from sciprism.checksums import CHECKSUMS_NAME, hash_file, write_checksums
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.provenance import training_facts
+from sciprism.encoders.settings import training_facts
 from sciprism.errors import InputError, RunFailedError
-from sciprism.files import open_draft, replace_folder, write_lines
-from sciprism.parallel import map_ahead
-from sciprism.progress import Progress, show_nothing
+from sciprism.files import CHECKSUMS_NAME, hash_file, open_draft, replace_folder, write_checksums, write_lines
+from sciprism.parallel import Progress, map_ahead, show_nothing
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
 from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners

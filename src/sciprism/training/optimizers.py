@@ -12,8 +12,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from sciprism.encoders.methods.registry import Method
-from sciprism.encoders.tables import SettingsTable
+from sciprism.encoders.methods.registry import Method, SettingsTable
 from sciprism.errors import InputError
 
 Beta = Annotated[float, Field(ge=0, lt=1)]

@@ -15,12 +15,11 @@ from typing import Any
 
 import torch
 
-from sciprism.checksums import check_folder
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.files import sha256
+from sciprism.files import check_folder, sha256
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import BatchPlan, mixings
 from sciprism.training.learners.learner import ModelLoader, learners

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from sciprism.encoders.methods.registry import build_method
-from sciprism.encoders.pooling import poolings
-from sciprism.encoders.tables import Precision, SettingsTable
+from sciprism.encoders.layers import poolings
+from sciprism.encoders.methods.registry import Precision, SettingsTable, build_method
 from sciprism.formats import Format, Role
 from sciprism.training.batches import mixings
 from sciprism.training.learners.learner import check_objective, learners

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sciprism.encoders.tables import SettingsTable
+from sciprism.encoders.methods.registry import SettingsTable
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
 from sciprism.registry import most_similar

@@ -14,12 +14,10 @@ from typing import Any
 
 from torch import Tensor
 
-from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.provenance import describe_unpaid
-from sciprism.encoders.settings import describe_slowness
+from sciprism.encoders.settings import describe_slowness, describe_unpaid
 from sciprism.errors import ShownWarning
-from sciprism.files import lock_folder, open_draft, replace_folder, write_atomically
+from sciprism.files import lock_folder, open_draft, replace_folder, write_atomically, write_checksums
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan

@@ -28,15 +28,19 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
-from sciprism.encoders.provenance import describe_unpaid, untrained_stage
+from sciprism.encoders.settings import describe_unpaid, untrained_stage
 from sciprism.errors import InputError
 from sciprism.files import (
+    CHECKSUMS_NAME,
     PARTIAL_SUFFIX,
+    check_folder,
+    hash_bytes,
+    hash_file,
     open_draft,
     place_folder,
     recover_folder,
     write_atomically,
+    write_checksums,
     write_json,
     write_tensors,
 )

@@ -20,8 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import seeded_dropout
-from sciprism.encoders.packing import copy_integers, even_budget, pack, token_batches
+from sciprism.encoders.layers import copy_integers, even_budget, pack, seeded_dropout, token_batches
 from sciprism.encoders.settings import PRECISIONS
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.parallel import map_threads

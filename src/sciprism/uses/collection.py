@@ -16,7 +16,7 @@ from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.parallel import DEVICE
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
-from sciprism.store.manifest import EncoderRecord
+from sciprism.store.collection import EncoderRecord
 from sciprism.store.paper_lookup import READ_ROWS, check_filter, iterate_papers, iterate_vectors, list_ids
 from sciprism.uses.search import (
     Hit,

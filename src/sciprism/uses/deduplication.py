@@ -30,13 +30,13 @@ from sciprism.papers.identity import (
     hash_text,
     identify,
     join_groups,
+    merge_records,
     normalize_words,
 )
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.merging import merge_records
 from sciprism.papers.records import PRINTED, Paper
 from sciprism.papers.rows import detect_layout, read_rows
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 
 # What databases add to titles: "[Erratum appears in ...]", "[see comment]", "[Review] [42 refs]", "(in German)".
 _NOTES = (

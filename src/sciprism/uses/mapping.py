@@ -29,7 +29,7 @@ from sciprism.pages import fill_file, fill_page
 from sciprism.papers.bibliography_entries import find_url
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.seeding import sample as choose
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers

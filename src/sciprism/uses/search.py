@@ -21,7 +21,7 @@ from sciprism.papers.cleaning import is_blank
 from sciprism.papers.languages import count_other_languages
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, Matrix, StoredCollection
-from sciprism.store.manifest import EncoderRecord, SpaceRecord
+from sciprism.store.collection import EncoderRecord, SpaceRecord
 from sciprism.store.paper_lookup import find_copies, find_identified, find_paper
 from sciprism.text.sentences import split_sentences
 

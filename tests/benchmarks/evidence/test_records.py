@@ -11,8 +11,7 @@ from evidence.page import format_records
 from evidence.records import decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, bootstrap_interval, estimate
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites import suites
 from sciprism.reproduce.estimates import write_models

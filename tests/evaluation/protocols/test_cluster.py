@@ -5,7 +5,7 @@ import pytest
 
 from sciprism.datasets.inputs import Signatures
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
+from sciprism.evaluation.item_scores import bootstrap_interval, estimate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol, ClusterSourcesProtocol
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper, Signature

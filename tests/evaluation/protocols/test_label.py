@@ -6,7 +6,7 @@ import pytest
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import LabelInput
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols import label
 from sciprism.evaluation.protocols.label import LabelProtocol, NearestLabelProtocol
 from sciprism.evaluation.systems import BM25System

@@ -6,7 +6,7 @@ import pytest
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import MatchInput
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.systems import BM25System, EncodingInput
 from sciprism.evaluation.task import EvaluationContext

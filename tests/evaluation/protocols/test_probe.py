@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from build_systems import VectorlessSystem, build_system, spell_vectors
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.task import EvaluationContext

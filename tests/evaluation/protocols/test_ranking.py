@@ -9,7 +9,7 @@ import pytrec_eval
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.task import EvaluationContext
 

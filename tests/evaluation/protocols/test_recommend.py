@@ -7,7 +7,7 @@ import torch
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.recommend import RankerSettings, RecommendProtocol, build_shown_lists
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper

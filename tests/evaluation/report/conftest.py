@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sciprism.evaluation import results
-from sciprism.evaluation.intervals import bootstrap_interval, estimate
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, bootstrap_interval, estimate
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.model import group_by_system, read_stored_results
 from sciprism.evaluation.results import Measure, TaskResult

@@ -7,10 +7,9 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as evidences
-from sciprism.evaluation.intervals import holm
-from sciprism.evaluation.report.build import Results, build_report
+from sciprism.evaluation.item_scores import holm
+from sciprism.evaluation.report.build import Results, build_report, terminal
 from sciprism.evaluation.report.model import are_apart, read_stored_results
-from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from html_page import Page
 from sciprism.evaluation.report import outputs
+from sciprism.evaluation.report.build import build_tables
 from sciprism.evaluation.report.figures import draw_task_types
-from sciprism.evaluation.report.text_tables import build_tables
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"

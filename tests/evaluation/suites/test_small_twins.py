@@ -24,7 +24,7 @@ from sciprism.datasets.layouts.published import (
     SciDocsClasses,
     SciDocsPools,
 )
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import DenseSystem

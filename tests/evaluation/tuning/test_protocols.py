@@ -10,9 +10,8 @@ import torch
 from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
-from sciprism.checksums import write_sealed_json
 from sciprism.errors import InputError, ShownWarning
-from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.fine_tuning import (
     LONG,
     TRUNCATED,
@@ -35,6 +34,7 @@ from sciprism.evaluation.tuning import (
     find_first_pieces,
     join_words,
 )
+from sciprism.files import write_sealed_json
 
 VIEW = EvaluationContext(format="classification")
 FAST = Tuning(rates=(1e-2,), batches=(8,), epochs=(8,), dropout=0.0)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot, find_file, require_data_file
+from sciprism.datasets.data_root import DataRoot, as_id, convert_ids, find_file, require_data_file
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade
-from sciprism.datasets.rows import as_id, convert_ids
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import list_names
-from sciprism.datasets.rows import as_id, convert_ids
+from sciprism.datasets.data_root import as_id, convert_ids, list_names
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot, require_data_file
+from sciprism.datasets.data_root import DataRoot, as_id, require_data_file
 from sciprism.datasets.inputs import Signatures
 from sciprism.datasets.layouts.custom import parse_part, split_by_hash
 from sciprism.datasets.layouts.item_tables import (
@@ -24,7 +24,6 @@ from sciprism.datasets.layouts.item_tables import (
 )
 from sciprism.datasets.layouts.open_data import ELSEWHERE
 from sciprism.datasets.open_data import MISSING_DATA, PARTS, SplitTable
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper, Signature

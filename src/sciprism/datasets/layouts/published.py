@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot, require_data_file
+from sciprism.datasets.data_root import DataRoot, as_id, require_data_file
 from sciprism.datasets.inputs import (
     Click,
     ClickLog,
@@ -45,7 +45,6 @@ from sciprism.datasets.layouts.item_tables import (
     parse_paper,
     parse_year,
 )
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role

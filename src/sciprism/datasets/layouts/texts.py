@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot, find_file, list_names, require_data_file
+from sciprism.datasets.data_root import DataRoot, as_id, find_file, list_names, require_data_file
 from sciprism.datasets.inputs import Answer, PairInput, SpanInput, Target, concatenate
 from sciprism.datasets.layouts.item_tables import clean_text, number_duplicates, parse_number
 from sciprism.datasets.open_data import PARTS, Part
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction

@@ -19,14 +19,23 @@ from safetensors import SafetensorError
 from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
-from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
 from sciprism.encoders.checkpoints import backbone, released_models, sentence_transformers
 from sciprism.encoders.checkpoints.families.family import publish_weights
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import DamagedFileError, InputError, ShownWarning
-from sciprism.files import cache_folder, place_folder, replace_folder, sync_folder, sync_tree, write_tensors
+from sciprism.files import (
+    CHECKSUMS_NAME,
+    cache_folder,
+    check_folder,
+    place_folder,
+    replace_folder,
+    sync_folder,
+    sync_tree,
+    write_checksums,
+    write_tensors,
+)
 from sciprism.formats import Format
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json, read_tokenizer

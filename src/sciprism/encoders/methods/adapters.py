@@ -8,9 +8,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import Linear, initialize_weights
+from sciprism.encoders.layers import Linear, PackedBatch, initialize_weights
 from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 

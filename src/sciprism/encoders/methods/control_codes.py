@@ -9,9 +9,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import build_embedding
+from sciprism.encoders.layers import PackedBatch, build_embedding, copy_integers
 from sciprism.encoders.methods.registry import FormatOptions, PerFormat, cls_embedding, methods
-from sciprism.encoders.packing import PackedBatch, copy_integers
 from sciprism.encoders.transformer import Transformer
 
 

@@ -9,11 +9,8 @@ from pydantic import Field
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import PackableModule, build_embedding
-from sciprism.encoders.methods.registry import Method, Pool, cls_embedding, methods
-from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.pooling import facet_states
-from sciprism.encoders.tables import SettingsTable
+from sciprism.encoders.layers import PackableModule, PackedBatch, build_embedding, facet_states
+from sciprism.encoders.methods.registry import Method, Pool, SettingsTable, cls_embedding, methods
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 

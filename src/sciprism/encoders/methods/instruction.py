@@ -14,9 +14,8 @@ import torch
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import PackableModule
+from sciprism.encoders.layers import PackableModule, PackedBatch, pack
 from sciprism.encoders.methods.registry import FormatOptions, Method, expert_format, methods
-from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.transformer import Context, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role

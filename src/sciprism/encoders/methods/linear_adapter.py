@@ -12,9 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import Linear
+from sciprism.encoders.layers import Linear, PackedBatch
 from sciprism.encoders.methods.registry import PerFormat, Pool, methods
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 
 MAX_TEXTS = 500_000

@@ -12,9 +12,8 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import Linear, drop
+from sciprism.encoders.layers import Linear, PackedBatch, drop
 from sciprism.encoders.methods.registry import FormatOptions, LowRankUpdates, PerFormat, methods
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, Transformer
 
 Target = Literal["query", "key", "value", "output", "expand", "contract"]

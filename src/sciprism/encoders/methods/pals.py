@@ -5,9 +5,8 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import Linear, initialize_weights
+from sciprism.encoders.layers import Linear, PackedBatch, initialize_weights
 from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, SelfAttention, Transformer
 from sciprism.errors import InputError
 

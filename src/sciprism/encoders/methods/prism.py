@@ -22,10 +22,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import CrossAttention
-from sciprism.encoders.layers import Dropout, Linear, build_embedding
+from sciprism.encoders.layers import Dropout, Linear, PackedBatch, build_embedding
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.registry import FormatOptions, PerFormat, Pool, cls_embedding, methods
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Attention, Block, Transformer
 from sciprism.errors import InputError
 

@@ -16,8 +16,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.item_scores import ItemScores, average_parts
+from sciprism.evaluation.item_scores import ItemScores, average_parts, estimate
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import Count, EvaluationContext, Positive, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1

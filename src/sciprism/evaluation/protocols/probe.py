@@ -14,10 +14,10 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import (
     ItemScores,
     average_parts,
+    estimate,
     score_classes,
     score_label_sets,
     score_numbers,

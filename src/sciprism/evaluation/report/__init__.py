@@ -10,9 +10,9 @@ from base64 import b64encode
 from collections.abc import Callable
 from importlib.util import find_spec
 
+from sciprism.evaluation.report.build import build_tables, latex, markdown, terminal
 from sciprism.evaluation.report.figures import DARK, LIGHT, PaperFigure, draw_task_types, render
 from sciprism.evaluation.report.model import Report
-from sciprism.evaluation.report.text_tables import build_tables, latex, markdown, terminal
 from sciprism.pages import fill_file
 
 

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sciprism.errors import InputError, import_extra
+from sciprism.evaluation.report.build import TextTable, cell_text, first_names, latex_table, score_text
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
-from sciprism.evaluation.report.text_tables import TextTable, cell_text, first_names, latex_table, score_text
 from sciprism.files import join_cells, write_atomically
 
 NAME_WIDTH = 26  # characters of a system's name on one line

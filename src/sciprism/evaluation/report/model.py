@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-import sciprism.evaluation.intervals as intervals
+import sciprism.evaluation.item_scores as intervals
 from sciprism.arrays import Doubles
 from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring, find_item_scores, read_results
 from sciprism.evaluation.task import Published, Suite, Task

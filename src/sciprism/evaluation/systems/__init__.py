@@ -23,11 +23,11 @@ from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.datasets.inputs import RerankInput
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.encoders.provenance import find_title
+from sciprism.encoders.settings import find_title
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.index import exact
-from sciprism.progress import Progress
+from sciprism.parallel import Progress
 from sciprism.store.shard_files import Matrix
 from sciprism.text.template import FIELDS, Item, Template
 

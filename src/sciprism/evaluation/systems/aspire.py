@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import pack, token_batches
+from sciprism.encoders.layers import pack, token_batches
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, run_batches
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, Excluded, NotServedError, System, display_name

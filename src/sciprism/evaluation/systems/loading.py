@@ -39,7 +39,7 @@ from sciprism.evaluation.systems import (
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.hub import first_line
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
 

@@ -13,9 +13,9 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
+from sciprism.datasets.data_root import as_id
 from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number
 from sciprism.datasets.layouts.published import TEXTS, SciDocsClasses
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_labels

@@ -14,11 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, Qrels, merge_judgements, read_judgements
 from sciprism.datasets.layouts.item_tables import count_missing_text, parse_paper
 from sciprism.datasets.layouts.published import LABELS, TEXTS, HubTexts, RankedPapers
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal, get_args
 import pydantic
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from sciprism.datasets.data_root import DataRoot, find_file
+from sciprism.datasets.data_root import DataRoot, as_id, find_file
 from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.open_data import Part
-from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
 from sciprism.files import sha256

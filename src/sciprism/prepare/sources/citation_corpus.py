@@ -17,9 +17,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.datasets.layouts.item_tables import parse_number
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.datasets.layouts.item_tables import ID_FIELDS, clean_text
-from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.training.examples import TITLE_SEPARATOR

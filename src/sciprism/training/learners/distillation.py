@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import copy_tensor
-from sciprism.encoders.tables import NamedTable, Precision
+from sciprism.encoders.layers import copy_tensor
+from sciprism.encoders.methods.registry import NamedTable, Precision
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.objectives.distillation import relation_distillation, similarity_distillation, vector_distillation
-from sciprism.progress import Progress
+from sciprism.parallel import Progress
 from sciprism.text.template import FIELDS, Item
 from sciprism.training.batches import Batch, Ids
 from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners

@@ -13,9 +13,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sciprism.encoders.layers import Dropout, initialize_weights
-from sciprism.encoders.packing import copy_integers, copy_tensor
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.layers import Dropout, copy_integers, copy_tensor, initialize_weights
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import kendall_tau
 from sciprism.objectives.contrastive import supervised_contrastive

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from sciprism.arrays import Floats, normalize_rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.encoders.layers import PackedBatch, pack, token_batches
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.encoders.tables import NamedTable
 from sciprism.formats import Role
-from sciprism.progress import Progress
+from sciprism.parallel import Progress
 from sciprism.registry import Registry
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch, Ids

@@ -19,13 +19,11 @@ from pydantic import Field
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+import sciprism.encoders.layers as layers
 from sciprism.encoders.attention import attend_dense
 from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import Linear, initialize_linears, initialize_weights
-from sciprism.encoders.packing import PackedBatch, copy_tensor, pack
-from sciprism.encoders.pooling import poolings
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.encoders.transformer import BERT, Attention, Block, SelfAttention, Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.files import write_tensors
@@ -142,13 +140,13 @@ class MaskedLMLearner(BlockLearner):
         starts = np.cumsum([0, *(len(block.ids) for block in blocks)])
         rows = np.concatenate([start + b.positions for start, b in zip(starts[:-1], blocks, strict=True)])
         targets = np.concatenate([block.targets for block in blocks])
-        return self.token_loss(states[copy_tensor(torch.from_numpy(rows), states.device)], targets)
+        return self.token_loss(states[layers.copy_tensor(torch.from_numpy(rows), states.device)], targets)
 
     def token_loss(self, states: Tensor, targets: Ids) -> Tensor:
         """Return the sum over tokens. states: (n, hidden). targets: (n,)."""
         words = self.context.encoder.model.embeddings.word.weight
         return masked_lm(
-            self.head(states), words, self.head.bias, copy_tensor(torch.from_numpy(targets), states.device)
+            self.head(states), words, self.head.bias, layers.copy_tensor(torch.from_numpy(targets), states.device)
         )
 
     def format_score(self, score: float) -> str:
@@ -177,7 +175,7 @@ class MaskedLMHead(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.map = initialize_weights(Linear(config.hidden, config.hidden, config.activation))
+        self.map = layers.initialize_weights(layers.Linear(config.hidden, config.hidden, config.activation))
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocabulary))
 
@@ -222,9 +220,9 @@ class Decoder(nn.Module):
         rate = next(module.dropout for module in encoder.modules() if isinstance(module, SelfAttention))
         config = replace(encoder.config, style=BERT, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate)
         self.block = Block(config, 0)
-        initialize_linears(self.block)
+        layers.initialize_linears(self.block)
 
-    def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
+    def forward(self, queries: Tensor, keys: Tensor, batch: layers.PackedBatch, visible: Sequence[Tensor]) -> Tensor:
         """Map queries and keys, (T, hidden) each, to (T, hidden); visible: (n, n) of each text."""
         block, attention = self.block, self.block.attention
         assert isinstance(attention, Attention)
@@ -296,11 +294,11 @@ class AutoEncodingLearner(MaskedLMLearner):
         encoder = self.context.encoder
         batch = self.pack_blocks(blocks)
         states = encoder.model(batch)
-        vectors = poolings[encoder.settings.pooling](states, batch, encoder.method.reserved_positions)
+        vectors = layers.poolings[encoder.settings.pooling](states, batch, encoder.method.reserved_positions)
         decoded = self._decode(vectors, blocks)
         inner = np.concatenate([np.arange(len(b.ids)) % (len(b.ids) - 1) > 0 for b in blocks])
         targets = np.concatenate([block.unmasked[1:-1] for block in blocks])
-        reconstruction = self.token_loss(decoded[copy_tensor(torch.from_numpy(inner), decoded.device)], targets)
+        reconstruction = self.token_loss(decoded[layers.copy_tensor(torch.from_numpy(inner), decoded.device)], targets)
         return torch.stack([self.masked_loss(states, blocks), reconstruction])
 
     def format_score(self, score: float) -> str:
@@ -310,11 +308,11 @@ class AutoEncodingLearner(MaskedLMLearner):
     def _decode(self, vectors: Tensor, blocks: Sequence[AutoEncodingBlock]) -> Tensor:
         """Return the decoder's states, (T, hidden), from vectors (B, hidden) and what each row may see."""
         encoder = self.context.encoder
-        batch = pack([block.unmasked.tolist() for block in blocks], encoder.route(), device=encoder.device)
+        batch = layers.pack([block.unmasked.tolist() for block in blocks], encoder.route(), device=encoder.device)
         embeddings = encoder.model.embeddings
         of_text = torch.repeat_interleave(vectors, batch.sizes, dim=0, output_size=len(batch.ids))
         queries = embeddings.places(batch) + of_text
         first = (batch.positions == 0)[:, None]
         keys = torch.where(first, of_text, embeddings(batch))
-        visible = [copy_tensor(torch.from_numpy(~block.hidden), vectors.device) for block in blocks]
+        visible = [layers.copy_tensor(torch.from_numpy(~block.hidden), vectors.device) for block in blocks]
         return self.decoder(queries, keys, batch, visible)  # type: ignore[no-any-return]

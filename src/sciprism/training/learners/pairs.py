@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import copy_integers, copy_tensor
-from sciprism.encoders.tables import NamedTable
+from sciprism.encoders.layers import copy_integers, copy_tensor
+from sciprism.encoders.methods.registry import NamedTable
 from sciprism.errors import InputError
 from sciprism.objectives.contrastive import (
     facet_contrast,

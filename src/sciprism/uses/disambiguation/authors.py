@@ -20,7 +20,7 @@ from sciprism.papers.bibliographic_fields import normalize, parse_name
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper, Signature
 from sciprism.papers.rows import cell_getter, detect_columns, normalize_header, read_rows
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs, join_blocks
 from sciprism.uses.disambiguation.features import COLUMNS as FEATURE_COLUMNS
 from sciprism.uses.disambiguation.features import FEATURES, PairFeatures

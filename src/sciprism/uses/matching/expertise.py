@@ -13,7 +13,7 @@ import torch
 from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_rows
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.uses.collection import read_with_vectors
 from sciprism.uses.matching.reviewers import Reviewer

@@ -24,7 +24,7 @@ from sciprism.files import check_companion, sha256, write_atomically, write_json
 from sciprism.pages import fill_file
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.uses.collection import find_encoder
 from sciprism.uses.matching.assignment import (
     AssignmentTask,

@@ -25,9 +25,9 @@ from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source,
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import is_collection
+from sciprism.store.collection import is_collection
 from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.collection import Collection, find_encoder, read_with_vectors
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests

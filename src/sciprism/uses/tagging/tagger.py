@@ -7,7 +7,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from itertools import islice, pairwise
 from pathlib import Path
 from textwrap import shorten
@@ -18,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+import sciprism.files as files
 from sciprism.arrays import Doubles, Floats, Rows
-from sciprism.checksums import check_folder, write_checksums
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.errors import InputError
-from sciprism.files import explain_write_errors, open_draft, recover_folder, replace_folder, write_json, write_lines
 from sciprism.formats import Format, Role
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
-from sciprism.progress import Progress, show_nothing
+from sciprism.parallel import Progress, show_nothing
 from sciprism.store import StoredCollection
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.collection import find_encoder, read_with_vectors
@@ -65,7 +63,7 @@ def build_zero_shot(vocabulary: Vocabulary, label_vectors: Floats, *, tagged: Ta
 
     label_vectors: (labels, e). tagged: papers with tags of the vocabulary, a few or many, whose tags count too.
     """
-    shipped = json.loads(files("sciprism.uses.tagging").joinpath(RANKER_FILE).read_text(encoding="utf-8"))
+    shipped = json.loads(Path(__file__).with_name(RANKER_FILE).read_text(encoding="utf-8"))
     weighing = Weighing.from_json(shipped["names" if tagged is None else "names and papers"])
     facts: dict[str, Any] = {"threshold": round(weighing.threshold, 4)}
     if tagged is None:
@@ -184,12 +182,12 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
     if space is None or sources is None or data is None:
         raise InputError("only a trained tagger is stored; a vocabulary alone needs no training")
     check_output(folder)
-    with explain_write_errors(folder):
-        recover_folder(folder)
-        with open_draft(folder) as draft:
-            write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
-            write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
-            write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
+    with files.explain_write_errors(folder):
+        files.recover_folder(folder)
+        with files.open_draft(folder) as draft:
+            files.write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
+            files.write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
+            files.write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
             arrays = {
                 "label_vectors": tagger.label_vectors.astype(np.float16),
                 "vectors": data.vectors.astype(np.float16),
@@ -205,9 +203,9 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
             np.savez(draft / "arrays.npz", **arrays)
             facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
             facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
-            write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
-            write_checksums(draft)
-            replace_folder(folder, draft)
+            files.write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
+            files.write_checksums(draft)
+            files.replace_folder(folder, draft)
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -220,9 +218,9 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 def load_tagger(folder: Path) -> Tagger:
     """Read a tagger. Raises InputError where the folder is none, DamagedFileError where a file is damaged."""
-    recover_folder(folder)
+    files.recover_folder(folder)
     if is_tagger(folder):
-        check_folder(folder)
+        files.check_folder(folder)
     facts = read_facts(folder)
     if facts.get("format") != FORMAT:
         raise InputError(f"{folder} is a tagger of format {facts.get('format')!r}, not {FORMAT}; {_REMEDY}")
