@@ -109,7 +109,7 @@ class LabelChoice:
     branch: Annotated[tuple[str, ...], "Only this label and those below it; repeatable."] = ()
     parents: Annotated[str, "Labels above suggested ones: keep, drop or add."] = "keep"
 
-    def build(self, limit: int, threshold: float | None) -> TagChoice:
+    def build(self, limit: int | None, threshold: float | None) -> TagChoice:
         """Return which candidates are suggested."""
         from sciprism.uses.tagging.suggestions import Parents, TagChoice
 
@@ -290,7 +290,7 @@ def suggest(
     output: Annotated[Path | None, "The file: .csv, .jsonl, .tsv or .json (both Annif's).", "-o", "--output"] = None,
     tagged: Annotated[str, "Papers with tags, whose similar papers vote, without training."] = "",
     tags_in: Annotated[str, "Where they have their tags: keywords or fields.", "--tags-in"] = "keywords",
-    limit: Annotated[int, "Tags for each paper."] = 10,
+    limit: Annotated[int | None, "Tags for each paper, at most; else all that reach the threshold."] = None,
     threshold: Annotated[float | None, "The lowest probability; else the one of best F1."] = None,
     model: ModelName = "",
 ) -> None:

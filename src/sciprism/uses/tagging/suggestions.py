@@ -26,7 +26,6 @@ from sciprism.papers.rows import cell_getter, detect_columns, read_rows
 from sciprism.uses.tagging.vocabulary import Vocabulary, find_reached
 
 Parents = Literal["keep", "drop", "add"]
-LIMIT = 10
 ABOVE = "above {name!r}"  # the reason of a label that is added because it is above a suggested one
 
 
@@ -59,19 +58,20 @@ class PaperTags:
 class TagChoice:
     """Which candidates are suggested.
 
-    limit: tags for each paper. threshold: the lowest probability; None is what the tagger learned. excluded, branch:
-    labels that are never suggested; labels below which (or which) all suggestions are, each by id, notation or name.
-    parents: of labels above other suggested ones: keep them where they were found, drop them, or add them all.
+    limit: tags for each paper, at most; None: all that reach the threshold. threshold: the lowest probability; None is
+    what the tagger learned. excluded, branch: labels that are never suggested; labels below which (or which) all
+    suggestions are, each by id, notation or name. parents: of labels above other suggested ones: keep them where they
+    were found, drop them, or add them all.
     """
 
-    limit: int = LIMIT
+    limit: int | None = None
     threshold: float | None = None
     excluded: Sequence[str] = field(default_factory=tuple)
     branch: Sequence[str] = field(default_factory=tuple)
     parents: Parents = "keep"
 
     def __post_init__(self) -> None:
-        if self.limit < 1:
+        if self.limit is not None and self.limit < 1:
             raise InputError(f"the limit is {self.limit}; ask for at least one tag")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"the threshold is {self.threshold}, not a probability from 0 to 1")
