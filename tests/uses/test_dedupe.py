@@ -115,6 +115,11 @@ def test_papers_of_two_issues_or_dois_are_two_and_a_column_is_told_once(records,
     assert not columns or not result.uncertain
 
 
+def test_parts_on_other_pages_are_not_even_uncertain():
+    part = {"title": "Growth of tree frogs in the ponds of Ohio: part II", "pages": "298-310"}
+    assert dedupe(build({}, part)).uncertain == []
+
+
 def test_issues_that_number_the_records_of_a_file_tell_nothing():
     place = {"place": Place("one.csv", 1, 1)}
     papers = build(

@@ -197,6 +197,8 @@ def tell_apart(levels: Mapping[str, str], recurs: bool) -> str:
     recurs: whether the title is that of several volumes or years of its journal.
     """
     other, title, pages = find_other_place(levels), levels.get("title", ""), levels.get("pages", "")
+    if pages == "differs" and {"part", "numbers"} & levels.keys():
+        return "issue"
     if title not in ("equal", "equal, short", "generic"):
         return "issue" if other and title != "spelling" else ""
     if recurs and not other:
