@@ -60,8 +60,7 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
     if result.containers:
         echo(join_counts({CONTAINERS: result.containers}))
     if result.columns:
-        titles = (result.records[group[0]].title for group in result.columns)
-        named = "; ".join(f"{title!r:.60}, {len(group):,}" for title, group in zip(titles, result.columns, strict=True))
+        named = "; ".join(f"{result.records[group[0]].title!r:.60}, {len(group):,}" for group in result.columns)
         echo(f"columns of a journal, whose issues are papers of their own: {len(result.columns):,} ({named:.200})")
     if result.uncertain:
         where = f"decide on them in {review}" if review else "--review pairs.csv writes them"

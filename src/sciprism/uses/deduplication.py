@@ -166,18 +166,17 @@ def is_sufficient(levels: Mapping[str, str]) -> bool:
     Records of two issues, or with two DOIs of one registrant, need that all else is equal.
     """
     title, pages, authors = (levels.get(name, "") for name in ("title", "pages", "authors"))
+    same_year = levels.get("year") == "equal"
     is_placed = levels.get("ids") == "equal" or pages in ("equal", "first equal")
     if other := find_other_place(levels):
-        same_year = levels.get("year") == "equal" or "ids" not in other
-        return (title, pages, len(other)) == ("equal", "equal", 1) and authors.startswith("first") and same_year
+        fits = (title, pages, len(other)) == ("equal", "equal", 1) and authors.startswith("first")
+        return fits and (same_year or "ids" not in other)
     if title in ("differs", "0.7", "0.8"):
         return pages == "equal"
     if title in ("", "generic") or {"part", "numbers", "series"} & levels.keys():
         return is_placed
     exact = title in ("equal", "equal, short")
-    listed = (
-        title in ("spelling", "part", "more words") and authors == "first and most" and levels.get("year") == "equal"
-    )
+    listed = title in ("spelling", "part", "more words") and authors == "first and most" and same_year
     if listed and not {"pages", "volume", "abstract"} & levels.keys():
         return True
     return exact or is_placed or levels.get("volume") == "equal" or levels.get("abstract") == "0.9"
