@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sciprism.encoders.settings import find_title
 from sciprism.errors import ShownWarning
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ def warn_of_other_languages(encoder: Encoder, others: Counter[str], total: int, 
 
     others: their languages, as guessed. total: of all texts. what: they are, such as "papers".
     """
+    from sciprism.encoders.settings import find_title  # imports torch, which a search does without
+
     stated = _read_card(getattr(encoder, "folder", None))
     if any(not code.startswith("en") for code in stated):
         return
