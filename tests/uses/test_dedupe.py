@@ -183,6 +183,18 @@ def test_a_merged_record_has_the_fullest_fields_and_one_place_in_print(tmp_path)
         )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "level"),
+    [
+        (("Ann Alder", "Bo Birch"), ("B. Birch", "A. Alder"), "first and most"),
+        (("X Li",), ("Y Wu",), "not first"),  # no name of three letters
+        (("X Li", "Ann Alder"), ("Bo Birch", "Ann Alder"), "not first"),
+    ],
+)
+def test_authors_in_another_order_are_the_same_people(one, other, level):
+    assert compare(*map(cite, build({"authors": one}, {"authors": other})))["authors"] == level
+
+
 def test_levels_by_hand():
     one, other = map(cite, build({}, {"authors": ("B. Birch", "A. Alder"), "year": 2011, "pages": "e288", "issue": ""}))
     equal = dict.fromkeys(("title", "journal", "volume"), "equal")

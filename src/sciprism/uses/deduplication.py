@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -65,7 +65,6 @@ actrn chictr ctri drks euctr irct isrctn jprn nct ntr pactr umin
 _NO_NAME = frozenset(_NO_NAMES.split())
 MIN_ABBREVIATED = 4  # words of a name that abbreviate the first ones of a longer name
 
-Journal = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], bool]
 Pages = tuple[tuple[str, str], ...]
 Weights = Mapping[str, Mapping[str, float]]
 WEIGHTS: Weights = json.loads(Path(__file__).with_name("deduplication_weights.json").read_text(encoding="utf-8"))
@@ -75,12 +74,19 @@ The same of an equal id, of a generic title and of the year of a series is set: 
 """
 
 
+class Journal(NamedTuple):
+    """The words of each of a journal's titles, its acronyms, and whether it is a meeting."""
+
+    titles: tuple[tuple[str, ...], ...]
+    acronyms: list[str]
+    is_meeting: bool
+
+
 class Citation(NamedTuple):
     """What is compared of a record: its identity, and the fields that it has, as `COMPARISONS` take them.
 
     title: its words, those of the whole title first, then of the original and the translation. authors: the words of
-    each name. journal: the words of each of its titles, its acronyms, and
-    whether it has some or is a meeting. pages: the first and the last of each range.
+    each name. pages: the first and the last of each range.
     """
 
     identity: PaperIdentity
@@ -93,16 +99,17 @@ def cite(paper: Paper) -> Citation:
     both = _TRANSLATION.fullmatch(title)
     titles = [" ".join(normalize_words(part)) for part in (title, *(both.groups() if both else ()))]
     names = (frozenset(word for word in normalize_words(name) if word not in _NO_NAME) for name in paper.authors)
-    journals = (filter(_tells, normalize_words(name)) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
-    journal = tuple(filter(None, map(tuple, journals)))
-    acronyms = () if paper.venue.isupper() and " " in paper.venue else _ACRONYM.findall(paper.venue)
+    journals = (normalize_words(name) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
+    telling = ([w for w in name if w not in _NO_WORD and not _PROCEEDINGS.fullmatch(w)] for name in journals)
+    venues = tuple(map(tuple, filter(None, telling)))
+    acronyms = [] if paper.venue.isupper() and " " in paper.venue else _ACRONYM.findall(paper.venue)
     volume, issue = ("".join(re.findall(r"(?!0)\d+", text)[:1]) for text in (paper.volume, paper.issue))
     identity = identify(replace(paper, title=title))
     fields = {
         "title": tuple(text for text in titles if text == titles[0] != "" or len(text) > 15),
         "authors": tuple(filter(None, names)),
         "year": identity.year,
-        "journal": (journal, tuple(acronyms), bool(acronyms or _MEETING.search(paper.venue))) if journal else (),
+        "journal": Journal(venues, acronyms, bool(_MEETING.search(paper.venue))) if venues else (),
         "volume": volume,
         "issue": issue,
         "pages": read_pages(paper.pages) if volume or not _AHEAD.match(paper.pages) else (),
@@ -128,11 +135,6 @@ def cite_all(papers: Sequence[Paper]) -> Callable[[int], Citation]:
         return cite(replace(paper, issue="") if paper.place and paper.place.file in numbered else paper)
 
     return cited
-
-
-def _tells(word: str) -> bool:
-    """Return whether a word of a journal tells it from another one."""
-    return word not in _NO_WORD and not _PROCEEDINGS.fullmatch(word)
 
 
 def read_pages(text: str) -> Pages:
@@ -175,11 +177,10 @@ def is_sufficient(levels: Mapping[str, str]) -> bool:
         return pages == "equal"
     if title in ("", "generic") or {"part", "numbers", "series"} & levels.keys():
         return is_placed
-    exact = title in ("equal", "equal, short")
     listed = title in ("spelling", "part", "more words") and authors == "first and most" and same_year
-    if listed and not {"pages", "volume", "abstract"} & levels.keys():
+    if title in ("equal", "equal, short") or (listed and not {"pages", "volume", "abstract"} & levels.keys()):
         return True
-    return exact or is_placed or levels.get("volume") == "equal" or levels.get("abstract") == "0.9"
+    return is_placed or levels.get("volume") == "equal" or levels.get("abstract") == "0.9"
 
 
 def find_other_place(levels: Mapping[str, str]) -> set[str]:
@@ -250,7 +251,9 @@ def _count_others(title: str, other: str) -> int:
 def _compare_authors(one: tuple[frozenset[str], ...], other: tuple[frozenset[str], ...]) -> str:
     ours, theirs = ({word for name in names for word in name if len(word) > 2} for names in (one, other))
     shared = len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
-    if _is_person(one[0], other[0]) or (shared == 1.0 and len(one) == len(other)):  # the same people in any order
+    if not (same := _is_person(one[0], other[0])) and shared > 0.6 and len(one) == len(other):
+        same = all(any(_is_person(name, like) for like in other) for name in one)  # in another order
+    if same:
         return "first and most" if shared > 0.6 else "first"
     return "not first" if shared > 0.6 else "some" if shared > 0 else "none"
 
@@ -265,16 +268,16 @@ def _is_person(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _compare_journals(one: Journal, other: Journal) -> str:
     """Return the level of two journals; "" for a meeting or an acronym, which may have a name of other words."""
-    if one[0][0] == other[0][0]:
+    if one.titles[0] == other.titles[0]:
         return "equal"
-    pairs = [sorted((a, b), key=lambda words: sum(map(len, words))) for a in one[0] for b in other[0]]
+    pairs = [sorted((a, b), key=lambda words: sum(map(len, words))) for a in one.titles for b in other.titles]
     if any(is_abbreviation(*pair) for pair in pairs):
         return "abbreviated"
     if any(len("".join(a)) > 3 and _is_part(a, b) for a, b in pairs):
         return "part"
-    if one[1] and other[1]:  # two acronyms
-        return "part" if set(one[1]) & set(other[1]) else "differs"
-    return "" if one[2] or other[2] else "differs"
+    if one.acronyms and other.acronyms:
+        return "part" if set(one.acronyms) & set(other.acronyms) else "differs"
+    return "" if any(journal.acronyms or journal.is_meeting for journal in (one, other)) else "differs"
 
 
 def is_abbreviation(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
@@ -538,7 +541,6 @@ class Deduplication:
     """Records as read, and by position: groups of one paper, preprints with their articles, pairs left for a person.
 
     columns: groups of papers that share a title which recurs in one journal, in other volumes or issues.
-
     decided: how many pairs a person had decided on. containers: how many ids are of no paper (`find_containers`).
     """
 
@@ -616,18 +618,24 @@ def dedupe(
     records, by_probability = list(papers), attrgetter("probability")
     cited = cite_all(records)
     reviewed = read_review(review, records) if review else Review()
-    recurring = _find_recurring(map(cited, range(len(records))))
+    titles = _Titles()
+
+    def index() -> Iterator[Citation]:
+        for position in range(len(records)):
+            titles.add(record := cited(position))
+            progress("indexing", "records", position + 1, len(records))
+            yield record
 
     def judge(one: Citation, other: Citation) -> tuple[dict[str, str], float, str]:
         levels = compare(one, other)
-        recurs = _title_of(one) in recurring or _title_of(other) in recurring
+        recurs = titles.recurs(one) or titles.recurs(other)
         if recurs and levels.get("title") == "equal":
             levels["title"] = "generic"
         return levels, weigh(levels, weights), tell_apart(levels, recurs)
 
     versions, sure, unsure = list[Pair](), list[ComparedPair](), list[ComparedPair]()
     containers, columns = set[int](), dict[int, list[int]]()
-    for pair in find_candidates(map(cited, range(len(records)))):
+    for pair in find_candidates(index()):
         progress("comparing", "records", pair[0] + 1, len(records))
         if pair in reviewed.decisions:
             continue
@@ -638,11 +646,10 @@ def dedupe(
             containers |= one.identity.list_shared_ids(other.identity)
         if is_version := _is_version(one, other, levels):
             versions.append(pair)
+        is_sure = not apart and compared.probability >= threshold and is_sufficient(levels)
         if apart == "column":
             join_groups(columns, *pair)
-        elif (
-            merge_preprints if is_version else not apart and compared.probability >= threshold and is_sufficient(levels)
-        ):
+        elif merge_preprints if is_version else is_sure:
             sure.append(compared)
         elif compared.probability >= REVIEW and not is_version and not apart:
             unsure.append(compared)
@@ -657,36 +664,32 @@ def dedupe(
     uncertain = sorted(apart_pairs, key=by_probability, reverse=True)
     if review:
         write_review(review, reviewed, uncertain, records)
-    return Deduplication(
-        records,
-        _list_groups(groups),
-        _list_groups(columns),
-        versions,
-        uncertain,
-        len(reviewed.decisions),
-        len(containers),
-    )
+    merged, recurring = _list_groups(groups), _list_groups(columns)
+    return Deduplication(records, merged, recurring, versions, uncertain, len(reviewed.decisions), len(containers))
 
 
 def _list_groups(groups: Mapping[int, list[int]]) -> list[list[int]]:
     return sorted({id(group): sorted(group) for group in groups.values()}.values())
 
 
-def _title_of(record: Citation) -> tuple[int, str]:
-    """Return the title and the journal of a record, by which its column is found."""
-    return record.identity.title, " ".join(record.fields.get("journal", [[""]])[0][0])
+class _Titles:
+    """In which volumes, issues and years of a journal each title is."""
 
+    def __init__(self) -> None:
+        self._places = defaultdict[tuple[int, tuple[str, ...]], set[tuple[str, Any]]](set)
 
-def _find_recurring(records: Iterable[Citation]) -> set[tuple[int, str]]:
-    """Return the titles that are in at least `RECURS` volumes, issues or years of one journal."""
-    places: dict[tuple[int, str], set[tuple[str, str]]] = {}
-    for record in records:
-        if (title := _title_of(record))[1]:
-            get = record.fields.get
+    def add(self, record: Citation) -> None:
+        """Note where a record is printed."""
+        get = record.fields.get
+        if journal := get("journal"):
             printed = {("volume", get("volume")), ("year", get("year")), ("issue", get("volume") and get("issue"))}
-            places.setdefault(title, set()).update((kind, str(value)) for kind, value in printed if value)
-    counts = {title: Counter(kind for kind, _ in found) for title, found in places.items() if len(found) >= RECURS}
-    return {title for title, count in counts.items() if max(count.values()) >= RECURS}
+            self._places[record.identity.title, journal.titles[0]].update(place for place in printed if place[1])
+
+    def recurs(self, record: Citation) -> bool:
+        """Return whether a record's title is in at least `RECURS` volumes, issues or years of its journal."""
+        journal = record.fields.get("journal")
+        places = self._places[record.identity.title, journal.titles[0]] if journal else ()
+        return len(places) >= RECURS and max(Counter(kind for kind, _ in places).values()) >= RECURS
 
 
 def _is_version(one: Citation, other: Citation, levels: Mapping[str, str]) -> bool:

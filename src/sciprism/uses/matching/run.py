@@ -702,9 +702,8 @@ def _read_submissions(
     given: Sequence[Path | Paper], authors: Path | None, skip_bad: bool, report: ReadReport
 ) -> tuple[list[Paper], list[Authorship]]:
     """Return submissions of files or in memory, and what files say of their authors."""
-    lists = (
-        read_papers(item, skip_bad=skip_bad, report=report) if isinstance(item, Path) else [item] for item in given
-    )
+    read = partial(read_papers, skip_bad=skip_bad, report=report)
+    lists = (read(item) if isinstance(item, Path) else [item] for item in given)
     papers = [replace(paper, id=normalize_id(paper.id)) for paper in chain.from_iterable(lists)]
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
