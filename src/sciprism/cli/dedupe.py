@@ -61,7 +61,7 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
         echo(join_counts({CONTAINERS: result.containers}))
     if result.columns:
         named = "; ".join(f"{result.records[group[0]].title!r:.60}, {len(group):,}" for group in result.columns)
-        echo(f"columns of a journal, whose issues are papers of their own: {len(result.columns):,} ({named:.200})")
+        echo(f"columns of a journal, whose records are different papers: {len(result.columns):,} ({named:.200})")
     if result.uncertain:
         where = f"decide on them in {review}" if review else "--review pairs.csv writes them"
         echo(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")

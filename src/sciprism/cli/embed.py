@@ -15,12 +15,11 @@ from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts, 
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
 from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, InterruptedRunError
-from sciprism.parallel import DEVICE
+from sciprism.parallel import DEVICE, Progress
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
-    from sciprism.parallel import Progress
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.collection import EncoderRecord
     from sciprism.store.embed import EmbedInput, FilesReport

@@ -54,7 +54,7 @@ def untrained_stage(facts: Mapping[str, Any]) -> str:
 
 
 def describe_unpaid(provenance: Mapping[str, Any]) -> str:
-    """Say in words that a model is no better on dev than the untouched one; "" if it is, or is not compared."""
+    """Say in words that a model is not better on dev than the untouched one; "" if it is, or is not compared."""
     dev, untouched = provenance.get("dev"), provenance.get("untouched")
     if dev is None or untouched is None or (dev > untouched and provenance.get("step")):
         return ""

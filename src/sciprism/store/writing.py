@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.layers import PackedBatch
     from sciprism.formats import Format
-    from sciprism.store.collection import StoredCollection
 
 MAX_QUOTED = 200  # characters of a title in a message
 RECENT = 1 << 16  # new papers looked up in a dictionary before they are merged into the sorted arrays

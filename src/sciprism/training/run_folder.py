@@ -286,7 +286,7 @@ class RunFolder:
         return {name: self.stage(name).read_provenance() for name in names if self.stage(name).model.exists()}
 
     def list_failures(self) -> Iterator[str]:
-        """Yield which finished stages are their start, step 0, or no better on dev than the untouched model."""
+        """Yield which finished stages are their start, step 0, or not better on dev than the untouched model."""
         for name, provenance in self.outcomes().items():
             model, unpaid = self.stage(name).model, describe_unpaid(provenance)
             if untrained_stage({"provenance": provenance}):
