@@ -1,7 +1,9 @@
 """Write reference.md, the keys in training.md and the data in benchmarks.md: `make reference`."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -23,59 +25,71 @@ from sciprism.training.recipe_file import TABLES
 PAGE = Path(__file__).parent / "reference.md"
 TRAINING_PAGE = Path(__file__).parent / "training.md"
 BENCHMARKS_PAGE = Path(__file__).parent / "benchmarks.md"
+DEFAULTS = {"match": ["match assign"], "tag": ["tag suggest"], "screen": ["screen records"]}
 TYPES = {str: "text", Path: "path", bool: "`true`, `false`", int: "whole number", float: "number"}
 BOUNDS = {"ge": "from {:g}", "gt": "above {:g}", "le": "to {:g}", "lt": "below {:g}"}
 
 
 def build_page() -> str:
     """Return the page of the commands as Markdown."""
+    commands = list_commands()
+    rows = {name: list_parameters(name, command) for name, command in commands.items()}
+    shared = find_shared(rows.values())
+    owned, other = group_schemas(commands)
     parts = ["# Commands\n", "Generated from the help of the commands by `make reference`; do not edit.\n"]
-    parts += [format_program(), format_statuses(), format_schemas()]
-    for name, command in list_commands().items():
-        context = typer.Context(command, info_name=f"sciprism {name}")
-        usage = command.get_usage(context).removeprefix("Usage: ")
-        parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{format_help(command.help)}\n")
-        parts += format_options(command, context)
+    parts += [format_program(), format_statuses(), format_schemas(other), format_shared(shared)]
+    for name, command in commands.items():
+        parts.append(f"## {name}\n\n{format_help(command.help)}\n")
+        parts.append(format_parameters(rows[name], shared) + "".join(owned.get(name, [])))
     parts.append(format_readers())
     return "\n".join(parts)
 
 
 def format_program() -> str:
-    """Return the table of the options that belong to the program."""
-    command = typer.main.get_command(app)
-    table = format_options(command, typer.Context(command, info_name="sciprism"))
-    uses = "\n".join(f"`{option}` is for {names}.\n" for option, names in USED_BY.items())
-    return "## Options of all commands\n\nThey may stand anywhere after `sciprism`.\n\n" + "\n".join([*table, uses])
+    """Return the options that belong to the program."""
+    uses = "".join(f"\n`{option}` is for {names}.\n" for option, names in USED_BY.items())
+    rows = list_parameters("", typer.main.get_command(app))
+    return f"## Options of all commands\n\nThey may stand anywhere after `sciprism`.\n\n{format_parameters(rows)}{uses}"
 
 
 def format_statuses() -> str:
-    """Return the table of exit statuses."""
-    rows = [[str(status), text] for status, text in EXIT_STATUSES.items()]
-    return "## Exit statuses\n\n" + format_table(["status", "meaning"], rows)
+    """Return the exit statuses."""
+    return "## Exit statuses\n\n" + "".join(f"- {status}: {text}.\n" for status, text in EXIT_STATUSES.items())
 
 
-def format_schemas() -> str:
-    """Return the table of the documents of `--json`."""
-    rows = [[f"`{schema}`", command, keys] for schema, (command, keys) in SCHEMAS.items()]
+def format_schemas(schemas: Sequence[str]) -> str:
+    """Return what all documents of `--json` share, and those that no single command prints."""
     text = (
-        "`--json` prints one object on standard output. Its first key, `schema`, names its shape and version: a key "
-        "may be added, a changed or removed one is a new version. A command that fails prints one object as the last "
-        "line of standard error, with the same exit status as without `--json`."
+        "`--json` prints one object on standard output. Its key `schema` has its name and version: added keys keep the "
+        "version, changed or removed ones raise it. Each command below names its schema and keys."
     )
-    return f"## JSON documents\n\n{text}\n\n" + format_table(["schema", "printed by", "keys"], rows)
+    return f"## JSON documents\n\n{text}\n\n" + "".join(schemas)
+
+
+def group_schemas(commands: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return a line about each schema, under the command that prints it, and the lines of the others."""
+    owned: dict[str, list[str]] = {}
+    other = []
+    for schema, (printed_by, keys) in SCHEMAS.items():
+        name, flag, option = printed_by.partition(" --")
+        full = next((each for each in (name, *DEFAULTS.get(name, ())) if each in commands), "")
+        after = f" ({flag.strip()}{option})" if flag else "" if full else f", of {printed_by}"
+        (owned.setdefault(full, []) if full else other).append(f"- `{schema}`{after}: {keys}.\n")
+    return owned, other
 
 
 def format_readers() -> str:
     """Return the section of the file formats: what each format says that it is."""
     rows = []
     for name, reader in sorted(paper_readers.items()):
-        rows.append([reader.about, " ".join(f"`{suffix}`" for suffix in reader.suffixes), f"`{name}`"])
+        suffixes = " ".join(f"`{suffix}`" for suffix in reader.suffixes)
+        rows.append([reader.about, suffixes.replace("`.jsonl` `.json` `.ndjson`", "JSON"), f"`{name}`"])
     return "\n".join(
         [
             "## Formats of papers\n",
             "A file is recognized by its content and its suffix; `--reader NAME` forces a format. All may be gzipped.",
-            "Text is UTF-8, or has a byte order mark; another encoding is guessed, with a warning, and `--encoding",
-            "NAME` decides.\n",
+            "Text is UTF-8, or has a byte order mark, or is guessed, with a warning; `--encoding` sets its encoding.",
+            "JSON is `.json`, `.jsonl` or `.ndjson`.\n",
             format_table(["format", "suffixes", "reader"], rows),
         ]
     )
@@ -93,20 +107,49 @@ def list_commands() -> dict[str, typer.core.TyperCommand]:
 def format_help(text: str) -> str:
     """Return a help text as Markdown, its example as code."""
     return "\n\n".join(
-        f"```bash\n{block.removeprefix('Example:').strip()}\n```" if block.startswith("Example:") else block
+        f"```bash\n{re.sub('^ *Example: *', '', block, flags=re.M).strip()}\n```"
+        if block.startswith("Example:")
+        else block
         for block in text.strip().split("\n\n")
     )
 
 
-def format_options(command: typer.core.TyperCommand, context: typer.Context) -> list[str]:
-    """Return a table of the command's arguments and options."""
+def list_parameters(name: str, command: typer.core.TyperCommand) -> list[tuple[str, str]]:
+    """Return the names and the meaning of each argument and option of a command."""
+    context = typer.Context(command, info_name=f"sciprism {name}")
     found = []
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record and parameter.name != "help":
             names, text = record
-            found.append(f"| `{names}` | {text} |".replace("\n", " "))
-    return ["| option | meaning |\n| --- | --- |\n" + "\n".join(found) + "\n"] if found else []
+            names = re.sub(r"<list\[(\w+)\]>", r"<\1>", names).replace("<Path>", "<path>")
+            names = names if names.startswith("-") else names.partition(" ")[0]
+            found.append((names, text.replace("\n", " ").replace("  [", " [")))
+    return found
+
+
+def find_shared(commands: Iterable[Sequence[tuple[str, str]]]) -> set[tuple[str, str]]:
+    """Return the options that several commands have with one meaning: of each name the most frequent one."""
+    counts = Counter(row for rows in commands for row in rows)
+    shared: dict[str, tuple[str, str]] = {}
+    for row, count in counts.most_common():
+        if count > 1:
+            shared.setdefault(row[0], row)
+    return set(shared.values())
+
+
+def format_shared(shared: Iterable[tuple[str, str]]) -> str:
+    """Return the options that several commands share."""
+    return "## Shared options\n\nSeveral commands have these; each names its own.\n\n" + format_parameters(
+        sorted(shared)
+    )
+
+
+def format_parameters(rows: Iterable[tuple[str, str]], shared: Container[tuple[str, str]] = ()) -> str:
+    """Return a list of arguments and options, of which those that are shared are only named."""
+    own = "".join(f"- `{names}`: {text}\n" for names, text in rows if (names, text) not in shared)
+    named = [f"`{names.partition(' <')[0].rpartition(' ')[2]}`" for names, text in rows if (names, text) in shared]
+    return own + (f"- [Shared](#shared-options): {', '.join(named)}\n" if named else "")
 
 
 def build_training_page() -> str:

@@ -55,7 +55,7 @@ CODE_LINES = {
     "evaluation": 5_085,
     "prepare": 4_527,
     "encoders": 5_711,
-    "cli": 3_690,
+    "cli": 3_672,
     "datasets": 3_706,
     "training": 3_156,
     "store": 1_801,

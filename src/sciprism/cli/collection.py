@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def index(
     collection: CollectionFolder,
-    approximate: Annotated[bool, "Add a FAISS index: faster over hundreds of thousands of papers."] = False,
+    approximate: Annotated[bool, "Add a FAISS index, for hundreds of thousands of papers."] = False,
     lexical: Annotated[bool, "Add a BM25 index, for --mode lexical and hybrid."] = False,
-    recall: Annotated[float, "Share of the ten nearest papers that approximate search is to find."] = 0.95,
+    recall: Annotated[float, "Recall@10 that --approximate aims at."] = 0.95,
 ) -> None:
-    """Check a collection's files, and add an approximate or a lexical index to it.
+    """Check a collection's files, and add an approximate or a lexical index.
 
-    Exact search needs no index. Build an index again after papers were added. A killed build leaves the former index.
+    Exact search needs no index. Build it again after adding papers. An interrupted build leaves the old index.
 
     Example: sciprism index vecs/ --lexical
     """
@@ -81,12 +81,12 @@ def _describe_index(built: BuiltIndex) -> str:
 def delete(
     collection: CollectionFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids; search shows them.", show_default=False)] = None,
-    ids_from: Annotated[str, "A file with one id a line; - is standard input.", "--ids"] = "",
+    ids_from: Annotated[str, "A file of ids, one a line; - is standard input.", "--ids"] = "",
 ) -> None:
     """Delete papers from a collection, all or none.
 
-    No search, count or export has them any more. Indexes stay valid. An interruption leaves the collection as it was.
-    What they take on disk is free again when the papers are embedded into a new folder.
+    Indexes stay valid. An interruption leaves the collection unchanged. Disk space is freed only by embedding into a
+    new folder.
 
     Example: sciprism delete vecs/ newton1687principia
     """
@@ -103,14 +103,13 @@ def delete(
 def push(
     collection: CollectionFolder,
     to: Annotated[str, "postgresql://HOST/DATABASE/NAME, qdrant://HOST/NAME, or a path: qdrant:///DIR/NAME.", "--to"],
-    approximate: Annotated[bool, "Let the database build an index for --mode approximate."] = False,
-    prune: Annotated[bool, "Delete what the collection lacks, even more than half of the papers there."] = False,
+    approximate: Annotated[bool, "Let the database build an approximate index."] = False,
+    prune: Annotated[bool, "Allow deleting more than half of the copy's papers."] = False,
 ) -> None:
     """Copy a collection to a vector database, or bring the copy up to date.
 
-    New and changed papers are sent, papers that are gone are deleted. An interrupted push continues with the same
-    command. At its end counts and sampled searches are compared. Users, passwords and keys are read from PGUSER,
-    PGPASSWORD (or ~/.pgpass) and QDRANT_API_KEY.
+    Papers that the collection lacks are deleted. The same command resumes. At the end, counts and sampled searches are
+    compared. Credentials are read from PGUSER, PGPASSWORD (or ~/.pgpass) and QDRANT_API_KEY.
 
     Example: sciprism push vecs/ --to postgresql://localhost/library/papers
     """

@@ -20,26 +20,21 @@ if TYPE_CHECKING:
 
 def compare(
     results: Annotated[list[Path], "Folders of results made by `sciprism evaluate`."],
-    baseline: Annotated[
-        str, "The system that others are compared with; else the first named, of folders and in evaluate."
-    ] = "",
-    output: Annotated[
-        Path | None, "Write to this file, not to standard output: .md, .tex, .json, .html or .txt.", "-o", "--output"
-    ] = None,
+    baseline: Annotated[str, "The system that others are compared with; else the first named."] = "",
+    output: Annotated[Path | None, "Write to this file: .md, .tex, .json, .html or .txt.", "-o", "--output"] = None,
     figures: Annotated[
         Path | None,
-        'Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".',
+        'Write figures to this folder (SVG, PDF; numbers as LaTeX, CSV). Needs the extra "bench".',
     ] = None,
     costs: Annotated[
-        Path | None, "For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."
+        Path | None, "For --figures: CSV with system, and papers_per_second, cost (times one pass) or label."
     ] = None,
 ) -> None:
-    """Compare systems: tasks, averages, differences to the first named, with 95 % intervals and tests.
+    """Compare systems by task and average, with 95 % intervals and tests of differences.
 
-    Only results of the same task declarations, data and seeds are compared. The others are named below the
-    tables, as are tasks without a number and papers without a text.
-    --figures draws, with intervals: a panel of bars for each task type; the average against papers per second and
-    against cost, where --costs has them; and how tasks agree, from 8 systems on. What cannot be drawn is named.
+    Only results of the same task declarations, data and seeds are compared. Notes below the tables name the others,
+    tasks without a number, and papers without a text. --figures draws bars for each task type; the average against
+    papers per second and cost, if --costs has them; and from 8 systems on, how tasks agree.
 
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
@@ -97,13 +92,13 @@ results = typer.Typer(name="results", no_args_is_help=True, help="Pack the resul
 
 @results.command("pack")
 def pack(
-    folder: Annotated[Path, "The folder of results that `sciprism evaluate -o` wrote."],
+    folder: Annotated[Path, "A folder of results of `sciprism evaluate`."],
     output: Annotated[Path, "The folder for the packed results.", "--output", "-o"],
 ) -> None:
     """Pack results into two files per suite: SUITE.results.jsonl.gz (numbers, provenance), SUITE.items.parquet.
 
-    `compare`, `reproduce` and `evaluate` read packed results as they read the folder. Results of other
-    systems and tasks that the output already holds stay in it. The folder itself is not changed.
+    `compare`, `reproduce` and `evaluate` read packed results. The output keeps its results of other systems and
+    tasks.
 
     Example: sciprism results pack out/open -o results/open
     """

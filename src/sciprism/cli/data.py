@@ -26,13 +26,12 @@ def fetch(
     names: Annotated[list[str], "Suites (open, beir ...) or data sets (ir_cranfield ...)."],
     output: OutputFolder,
     *,
-    dry_run: Annotated[bool, "Say what would be fetched, and stop."] = False,
+    dry_run: Annotated[bool, "Print what would be fetched, and stop."] = False,
 ) -> None:
-    """Download data sets from their owners, compare checksums, and convert them into the layout of the suites.
+    """Download data sets from their owners, check them, and convert them to the layout of the suites.
 
-    An interrupted download continues, and what is complete is not touched. Where nobody states a checksum, the first
-    one seen is recorded in FOLDER/fetched.json and compared from then on. What cannot be fetched is named with its
-    reason; the exit status is 1 where a data set is missing at the end.
+    The same command resumes. Without a published checksum, the first one seen is recorded in FOLDER/fetched.json and
+    compared later. What cannot be fetched is named with its reason, and makes the exit status 1.
 
     Example: sciprism data fetch open -o data
     """
@@ -76,9 +75,9 @@ def _describe_size(size: int | None) -> str:
 def list_data(
     suite: Annotated[str, typer.Argument(help="Only the data sets of a suite.", show_default=False)] = "",
 ) -> None:
-    """List the data sets: which are here, which tasks read them, where they come from, and their licence.
+    """List the data sets: origin, licence, the tasks that read them, and which are here.
 
-    Here is the folder of --data or SCIPRISM_DATA; data sets of the hub may lie in the hub's cache instead.
+    Here: in the folder of --data or SCIPRISM_DATA, or in the hub's cache.
 
     Example: sciprism data list open --data data
     """

@@ -19,12 +19,12 @@ def dedupe(
     output: Annotated[Path, "The file to write: .bib, .ris, .csv or .jsonl.", "-o", "--output"],
     reading: TableReading,
     merge_preprints: Annotated[bool, "Merge preprints with their articles; else they are linked."] = False,
-    review: Annotated[Path | None, "A .csv of uncertain pairs to decide on; decisions in it are followed."] = None,
+    review: Annotated[Path | None, "A .csv of uncertain pairs; its decisions are applied."] = None,
 ) -> None:
-    """Merge the records of one paper that exports of several databases hold, and count what was removed.
+    """Merge duplicate records, and count what was removed.
 
-    The fullest record counts, and the others fill what it lacks; a note names them all. Uncertain pairs are not merged:
-    --review writes them to a table; fill its column `decision` with "duplicate" or "different", and run the same again.
+    The fullest record stays, the others fill its gaps, and a note names them. Uncertain pairs are not merged: --review
+    writes them to a table. Fill its column `decision` with "duplicate" or "different" and run the same command again.
 
     Example: sciprism dedupe pubmed.nbib scopus.csv -o merged.ris --review pairs.csv
     """

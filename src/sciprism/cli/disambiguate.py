@@ -14,11 +14,11 @@ def disambiguate(
     files: PaperFiles,
     output: Annotated[Path, "The table to write, .csv.", "-o", "--output"],
     reading: Reading,
-    known: Annotated[Path | None, "A table of ids given before, or of ORCIDs; the ids stay."] = None,
+    known: Annotated[Path | None, "A table of earlier ids or ORCIDs; its ids stay."] = None,
 ) -> None:
-    """Tell authors of one name apart: a table with an author id for each name on each paper.
+    """Tell authors of one name apart: write an author id for each name on each paper.
 
-    Names of one initial and surname are compared; each row has a probability and a reason. Ids of --known stay.
+    Names of the same initial and surname are compared. Each row has a probability and a reason.
 
     Example: sciprism disambiguate refs.bib more.ris -o authors.csv
     Example: sciprism disambiguate refs.bib new.ris --known authors.csv -o authors.csv

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 class WantedParts:
     """What a command line says of parts, of a cluster that embeds them, and of what each takes."""
 
-    part: Annotated[str, "Embed part i/n of the input, such as 2/8, into a folder of its own; `merge` joins all."] = ""
+    part: Annotated[str, "Embed only part i/n of the input, such as 2/8; see `merge`."] = ""
     ray: Annotated[
-        str, "Embed in parts on a Ray cluster: auto (RAY_ADDRESS, this machine's), local, HOST:PORT, ray://HOST:PORT."
+        str, "Embed on a Ray cluster: auto (RAY_ADDRESS or this machine's), local, HOST:PORT, ray://HOST:PORT."
     ] = ""
-    parts: Annotated[int, "With --ray: parts of the input; 0 is two for each that runs at once."] = 0
-    gpus_per_part: Annotated[float, "With --ray: a GPU for each part, 1, or a share of one, such as 0.5."] = 0.0
-    threads: Annotated[int, "Processor cores to use; 0 is all, and of a --ray part 1."] = 0
+    parts: Annotated[int, "With --ray: number of parts; 0: two per concurrent task."] = 0
+    gpus_per_part: Annotated[float, "With --ray: GPUs per part, such as 1 or 0.5."] = 0.0
+    threads: Annotated[int, "CPU cores; 0: all, or 1 per --ray part."] = 0
 
     def check(self) -> None:
         """Raise InputError for options that exclude each other."""
@@ -100,13 +100,13 @@ def interrupted_by_termination() -> Iterator[None]:
 
 
 def merge(
-    parts: Annotated[list[Path], "The folders of all parts, or one that holds them."],
+    parts: Annotated[list[Path], "The folders of all parts, or their parent."],
     output: Annotated[Path, "The collection: a new folder.", "-o", "--output"],
-    skip_bad: Annotated[bool, "Count papers that have the id of another; the first is used."] = False,
+    skip_bad: Annotated[bool, "Skip and count papers that repeat another paper's id."] = False,
 ) -> None:
-    """Make one collection of the parts that `embed --part` made; no vectors are copied, and the parts stay.
+    """Make one collection of the parts that `embed --part` made, without copying vectors.
 
-    Records of one paper in several parts become one, as those of several files do. Delete the parts afterwards.
+    Records of the same paper in several parts become one. You may then delete the parts.
 
     Example: sciprism merge parts/ -o vecs/
     """
@@ -136,7 +136,7 @@ class EmbedReading(IdentifiedReading):
     """How `embed` reads files of papers."""
 
     missing_abstract: Annotated[
-        str, "Of a paper without abstract: use its title, skip it, or fail (title, skip, fail)."
+        str, "Without abstract: use the title, skip the paper, or fail (title, skip, fail)."
     ] = "title"
 
     def describe(self, files: list[str]) -> EmbedInput:
@@ -157,10 +157,10 @@ class EmbedReading(IdentifiedReading):
 class MergeRules:
     """What becomes of papers that a collection has already."""
 
-    replace: Annotated[bool, "A paper replaces a stored one of its id, even where they differ."] = False
-    prune: Annotated[bool, "Delete stored papers that the input no longer has.", "--prune", "--update"] = False
-    corrections: Annotated[bool, "Of several records of a paper the last counts, and deletions delete it."] = False
-    merge_duplicates: Annotated[bool, "Merge the records of one paper in the input, as `sciprism dedupe` does."] = False
+    replace: Annotated[bool, "Replace stored papers of the same id, even where they differ."] = False
+    prune: Annotated[bool, "Delete stored papers that the input lacks.", "--prune", "--update"] = False
+    corrections: Annotated[bool, "Use the last of several records of a paper; apply deletions."] = False
+    merge_duplicates: Annotated[bool, "Merge duplicates in the input, as `sciprism dedupe` does."] = False
 
     def refuse_for_parts(self) -> None:
         """Raise InputError where a rule is given: parts make a new collection."""
@@ -178,13 +178,11 @@ class WantedModel:
     """What a command line says of the model and of what is stored."""
 
     model: Annotated[str, "A model: folder, packaged name or hub id."] = ""
-    pooling: Annotated[str, "cls or mean, where the model's folder does not state it."] = ""
-    precision: Annotated[
-        str, "Compute in float32, bfloat16 or float16; auto: bfloat16 where the machine has instructions."
-    ] = "auto"
-    formats: Annotated[str | None, "Formats such as proximity,search; or all."] = None
+    pooling: Annotated[str, "cls or mean, for a model that does not state it."] = ""
+    precision: Annotated[str, "float32, bfloat16 or float16; auto: bfloat16 if the hardware supports it."] = "auto"
+    formats: Annotated[str | None, "Formats, such as proximity,search; or all."] = None
     dtype: Annotated[str, "Store float32, float16 or int8."] = ""
-    dimensions: Annotated[int, "Numbers of a vector that are kept, for models trained so; 0: the model's."] = 0
+    dimensions: Annotated[int, "Truncate vectors to this length, for Matryoshka models; 0: full length."] = 0
 
     def load(self, output: Path) -> Encoder:
         """Load the named model, else the one of the collection, else the default."""
@@ -230,7 +228,7 @@ def embed(
     rules: MergeRules,
     workers: WantedParts,
 ) -> None:
-    """Encode papers into a collection; the same command continues, and encodes what is new or changed.
+    """Encode papers into a collection; run again to resume, or to encode new and changed papers.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sciprism.probes.grid import SolverName
 
 
-Format = Annotated[str, "Use vectors of this format: classification, regression, proximity, search; else each task's."]
+Format = Annotated[str, "Format of the vectors: classification, regression, proximity, search; else each task's."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class TaskChoice:
     suite: Annotated[str, "A suite or suite/view: open, open/quick, scirepeval, beir ..."] = ""
     tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
     task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
-    solver: Annotated[str, "Fits probes in place of the suite's: exact, published, intercept or sklearn."] = ""
+    solver: Annotated[str, "Solver of probes: exact, published, intercept or sklearn; else the suite's."] = ""
     grid: Annotated[
         tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
     ] = ()
@@ -62,24 +62,24 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             help="Models: folder of a model or a run, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-            "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B. TITLE=NAME names one in tables.",
+            "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B. TITLE=NAME sets a title for tables.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[Path | None, "The folder of results.", "--output", "-o"] = None,
     *,
     choice: TaskChoice,
-    pooling: Annotated[str, "cls, mean or last, where the folder of a model does not state it."] = "",
+    pooling: Annotated[str, "cls, mean or last, for a model that does not state it."] = "",
     format: Format = "",
-    dimensions: Annotated[str, "Score the first numbers of vectors too, such as 256,128,64."] = "",
-    seeds: Annotated[int, "Runs of each task, each with a seed; 0: as many as the task declares."] = 0,
+    dimensions: Annotated[str, "Score truncated vectors too, such as 256,128,64."] = "",
+    seeds: Annotated[int, "Seeds of each task; 0: as many as it declares."] = 0,
     listed: Annotated[bool, "List suites, their tasks and data, and stop.", "--list"] = False,
 ) -> None:
-    """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
+    """Score models on benchmark tasks, with intervals; the same command resumes.
 
-    A task that fails, or whose data are not here, has no number and is named at the end; the exit status is 1 where
-    one failed, or where the data of all are missing. Tasks that fine-tune
-    (blurb, nasa-qa, climate-ner, open-nlu) choose a setting on dev with the first seed and run it with each.
+    Tasks that fail or lack data have no number and are named at the end. The exit status is 1 if one failed, or if all
+    lack data. Fine-tuning tasks (blurb, nasa-qa, climate-ner, open-nlu) choose a setting on dev with the first seed,
+    and run it with each.
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open/quick -o out/open
     """

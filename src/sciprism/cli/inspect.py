@@ -38,9 +38,9 @@ MODEL_LIMIT = "the model that ships knows English alone"
 
 
 def inspect(files: PaperFiles, reading: IdentifiedReading) -> None:
-    """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
+    """Count abstracts, languages, years, venues, duplicates and ambiguous ids of papers in files.
 
-    Records that cannot be used are named, and the exit status is 1; with --skip-bad it is 0.
+    Unusable records are named, and make the exit status 1 unless --skip-bad is set.
 
     Example: sciprism inspect refs.bib more/*.ris
     """

@@ -47,9 +47,9 @@ from sciprism.parallel import DEVICE
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 EXIT_STATUSES = {
     DONE: "done",
-    FAILED: "partly failed: a task has no number, a file is damaged, the disk is full; what was finished is stored",
-    WRONG: "wrong usage or input: nothing was done, the message says what to change",
-    INTERRUPTED: "interrupted (Ctrl-C); the message says whether the same command continues",
+    FAILED: "partly failed (a task, a damaged file, a full disk); finished work is stored",
+    WRONG: "wrong usage or input; nothing was done",
+    INTERRUPTED: "interrupted (Ctrl-C); the message says whether the same command resumes",
 }
 """Exit status -> meaning."""
 OUTPUTS = ("output", "out", "collection", "folder")  # parameters of commands that name what is written
@@ -223,7 +223,7 @@ def callback(
     ctx: typer.Context,
     show: bool = typer.Option(False, "--version", help="Print the version and stop."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document."),
-    device: str = typer.Option("", help="cpu or cuda; else cuda where there is one."),
+    device: str = typer.Option("", help="cpu or cuda; else cuda if available."),
     data: str = typer.Option("", help="The folder of data sets; else SCIPRISM_DATA, the hub's cache, the hub."),
 ) -> None:
     """Print the version where it is asked for, and note the options of all commands."""

@@ -20,8 +20,8 @@ SUFFIXES = (".html", ".parquet")
 class MapOptions:
     """Which layout is retained, and what is written besides the page."""
 
-    layout: Annotated[Path | None, "The .parquet of an earlier map, whose papers stay; else the one beside -o."] = None
-    neighbours: Annotated[Path | None, "Write the graph of nearest papers too, .csv."] = None
+    layout: Annotated[Path | None, "The .parquet of an earlier map, whose papers stay; else that of -o."] = None
+    neighbours: Annotated[Path | None, "Also write the nearest-neighbour graph, .csv."] = None
     title: Annotated[str, "Title of the page; else the collection's name."] = ""
 
     def check(self, collection: Path, output: Path, table: Path) -> None:
@@ -41,13 +41,13 @@ class MapOptions:
 
 def map(
     collection: CollectionFolder,
-    output: Annotated[Path, "The page, .html, with its layout beside it; or a .parquet alone.", "-o", "--output"],
+    output: Annotated[Path, "The page, .html, and its layout, .parquet; or only a .parquet.", "-o", "--output"],
     settings: MapOptions,
 ) -> None:
-    """Draw the papers of a collection as a map: one page, which needs no network, with topics, search and filters.
+    """Draw the papers of a collection as a map: an offline page with topics, search and filters.
 
-    The layout is stored beside the page as Parquet, which embedding-atlas reads too. The same command then leaves
-    papers where they are, and places new ones among them.
+    The layout is a Parquet file, which embedding-atlas reads too. A second run leaves papers where they are, and adds
+    new ones.
 
     Example: sciprism map vecs/ -o map.html
     """

@@ -36,20 +36,20 @@ def assign(
     submissions: Annotated[list[Path], "Files or folders of submissions."],
     reviewers: Annotated[
         Path,
-        "A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers.",
+        "A folder with a paper file per reviewer (ID.jsonl ...), or a table or JSON.",
         "--reviewers",
     ],
-    output: Annotated[Path, "The assignment to write: .csv, or .json as OpenReview's.", "--output", "-o"],
+    output: Annotated[Path, "The assignment to write: .csv, or .json as for OpenReview.", "--output", "-o"],
     files: MatchFiles,
     settings: MatchSettings,
-    scores_out: Annotated[Path | None, "Also write the scores, rows paper,reviewer,score.", "--scores-out"] = None,
+    scores_out: Annotated[Path | None, "Also write scores, rows paper,reviewer,score.", "--scores-out"] = None,
     model: Annotated[str, "A model: folder, packaged name or hub id."] = "",
-    bare: Annotated[bool, "Write three columns without a header, as OpenReview's.", "--bare"] = False,
+    bare: Annotated[bool, "Write three columns without a header, as OpenReview does.", "--bare"] = False,
     skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False,
 ) -> None:
     """Assign reviewers to submissions by the reviewers' papers. `sciprism match SUBMISSIONS` is the same.
 
-    Next to the output are its audit, conflicts and details, of which `match explain` and `match report` tell.
+    Also writes an audit, conflicts and details, which `match explain` and `match report` read.
 
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
@@ -176,9 +176,9 @@ def explain(
     reviewer: Annotated[str, typer.Argument(help="A reviewer, by id, e-mail address or name.")] = "",
     assignment: Assignment = None,
 ) -> None:
-    """Explain the reviewers of a submission and the next candidates; or why a reviewer has it, or not.
+    """Explain a submission's reviewers and next candidates, or why a reviewer has it or not.
 
-    Pairs are those of the assignment's file as it is now, also where they were changed by hand.
+    Pairs are read from the assignment's file, which you may edit.
 
     Example: sciprism match explain S1 "Ann Lee" -a assignments.csv
     """
@@ -214,9 +214,9 @@ def report(
     output: Annotated[Path, "The folder of pages to write; new or empty.", "--output", "-o"],
     assignment: Assignment = None,
 ) -> None:
-    """Write pages (HTML) of an assignment: an index to sort and search, one page per submission and per reviewer.
+    """Write HTML pages of an assignment: an index, and one page per submission and per reviewer.
 
-    The pages in `reviewers` hold only what their reviewer may see; all others are for chairs.
+    Pages in `reviewers` hold only what that reviewer may see. All others are for chairs.
 
     Example: sciprism match report -a assignments.csv -o report
     """

@@ -30,9 +30,9 @@ other vectors: encode(texts, format="NAME") with {formats}; or export with --for
 
 
 def models() -> None:
-    """List the models that can be named: packaged, in the hub's cache, and known ids of the hub.
+    """List the models that are packaged or in the hub's cache, and known hub ids.
 
-    Any other hub id or folder of a model can be named too. Nothing is downloaded.
+    Commands accept any other hub id or folder too. Nothing is downloaded.
 
     Example: sciprism models --json
     """
@@ -68,12 +68,12 @@ def _print_models(listed: Sequence[KnownModel]) -> None:
 def describe(
     model: Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")] = "",
     pooling: Pooling = "",
-    speed: Annotated[bool, "Measure how fast it is here, in seconds."] = False,
+    speed: Annotated[bool, "Measure the speed on this machine."] = False,
 ) -> None:
     """Print backbone, method, formats, spaces, pooling, template, distance and fingerprint of a model.
 
-    Without a name, the default model's. --speed adds the processor's instructions and, of each precision, papers a
-    second on a sample of 64 and the share of the rate of one large product.
+    Without a name: of the default model. --speed adds the CPU instructions, and for each precision papers a second (on
+    64 papers) and the share of the matrix product rate.
 
     Example: sciprism describe all-MiniLM-L6-v2
     """
@@ -136,28 +136,27 @@ def _origin(value: Any) -> str:
 
 
 def export(
-    model: Annotated[str, "A model: folder, packaged name, hub id; or a collection's folder."],
+    model: Annotated[str, "A model (folder, packaged name, hub id) or a collection."],
     output: Annotated[Path, "A new folder; or a .parquet, .npy or .csv.", "-o", "--output"],
     format: Annotated[str, "Format of the vectors: classification, regression, proximity, search."] = "",
-    compact: Annotated[bool, "int8 weights, which sciprism alone opens."] = False,
-    peft: Annotated[bool, "Of the method lora: the backbone, and each format's updates in peft's layout."] = False,
+    compact: Annotated[bool, "int8 weights, which only sciprism opens."] = False,
+    peft: Annotated[bool, "For lora: the backbone and each format's updates, in peft's layout."] = False,
     pooling: Pooling = "",
-    truncate_dim: Annotated[int, "Numbers of a vector that are kept, for models trained so. 0: the model's."] = 0,
+    truncate_dim: Annotated[int, "Truncate vectors to this length, for Matryoshka models; 0: full length."] = 0,
     prompt: Annotated[
         list[str] | None, 'A role and its prefix, as query="query: "; roles: query, paper, label.'
     ] = None,
 ) -> None:
     """Write a model, or a collection's vectors and metadata, for other programs.
 
-    A model becomes a folder that sentence-transformers opens, with the same vectors. A collection becomes a table with
-    a vector and the details of each paper: Parquet, CSV, or .npy with the details in a .csv next to it.
+    A model becomes a folder that sentence-transformers opens, with the same vectors. A collection becomes a table of
+    vectors and details: Parquet, CSV, or .npy with a .csv of details.
 
-    Where a plain BERT gives the format's vectors (the method single; experts and lora with --format), transformers
-    opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
-    and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
-    --compact writes a quarter of the bytes, as int8: vectors differ a little, and sciprism alone opens it.
-    --peft writes base/ and adapters/FORMAT/, which peft and sentence-transformers open, and sciprism as one model.
-    --prompt and --truncate-dim become settings of the folder, which every command then uses.
+    The method single, and experts and lora with --format, become a plain BERT that transformers opens without sciprism.
+    Others hold the whole model, need sciprism installed, and have --format as default format. The command says what
+    plain `encode` returns. --compact takes a quarter of the bytes and changes vectors a little. --peft writes base/ and
+    adapters/FORMAT/, which peft, sentence-transformers and sciprism open. --prompt and --truncate-dim become settings
+    of the folder.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """

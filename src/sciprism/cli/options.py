@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 PaperFiles = Annotated[list[str], "Files or folders of papers; - is standard input."]
 OutputFolder = Annotated[Path, "The folder to write.", "--output", "-o"]
 
-Pooling = Annotated[str, "cls or mean, where the model's folder does not state it."]
+Pooling = Annotated[str, "cls or mean, for a model that does not state it."]
 
-CollectionFolder = Annotated[Path, "A folder made by `sciprism embed`."]
-Model = Annotated[str, "The folder of the collection's model, if it was moved."]
+CollectionFolder = Annotated[Path, "A folder of `sciprism embed`."]
+Model = Annotated[str, "The folder of the collection's model, if it moved."]
 
 DATA: ContextVar[str] = ContextVar("data", default="")
 """What the command line states with --data."""
@@ -43,9 +43,7 @@ USED_BY = {
 }
 """Option of the program -> the commands that it is for."""
 Edges = Annotated[Path | None, "A table of citing, cited; else the papers' references."]
-Exclude = Annotated[
-    list[Path] | None, "Papers to drop: files, Multi-SciDocs' queries, ids in the lines of a .txt; repeatable."
-]
+Exclude = Annotated[list[Path] | None, "Papers to drop: files, Multi-SciDocs' queries, or a .txt of ids; repeatable."]
 
 
 class DefaultCommandGroup(TyperGroup):
@@ -166,12 +164,10 @@ class TableReading(Reading):
 class IdentifiedReading(TableReading):
     """How a command reads files of papers, tells their ids apart, and joins abstracts."""
 
-    reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
-    encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
-    ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers."] = False
-    abstracts: Annotated[
-        tuple[str, ...], "A file with abstracts of papers that lack one, by DOI, id or title; repeatable."
-    ] = ()
+    reader: Annotated[str, "Reader of the input; else detected."] = ""
+    encoding: Annotated[str, "Text encoding, such as cp1250; else detected."] = ""
+    ids_per_file: Annotated[bool, "Prefix ids with the file's name, for ids such as row numbers."] = False
+    abstracts: Annotated[tuple[str, ...], "A file of missing abstracts, joined by DOI, id or title; repeatable."] = ()
 
     def build(self) -> ReadOptions:
         """Return the options of a reader."""

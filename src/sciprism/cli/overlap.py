@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 def overlap(
     train: Annotated[str, "A file or folder of training papers; - is standard input."],
-    tasks: Annotated[list[str], "Suites (open, open/quick, scirepeval ...), or files and folders of papers."],
+    tasks: Annotated[list[str], "Suites (open, open/quick, scirepeval ...), or files or folders of papers."],
     skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False,
 ) -> None:
-    """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
+    """Count the training papers that are in tests, by id, DOI, title and near-duplicate text.
 
-    A model that has seen the papers of a test may score too well there. Skipped records are named on standard
-    error. Where a test could not be read, the exit status is 1.
+    The exit status is 1 if a test could not be read.
 
     Example: sciprism overlap my-training.jsonl open --data data/
     """

@@ -43,8 +43,7 @@ def open_sets(
 ) -> None:
     """Make training sources of the open data, without test papers.
 
-    Writes DPR-style files train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts,
-    and what was dropped and why.
+    Writes train/NAME.jsonl and dev/NAME.jsonl (DPR style), and sources.json.
 
     Example: sciprism prepare open -o sources --data data/
     """
@@ -59,34 +58,28 @@ def citations(
     files: Annotated[list[Path], "Papers: files of any format, folders, S2ORC, objects keyed by id."],
     out: OutputFolder,
     edges: Edges = None,
-    link_strengths: Annotated[
-        Path | None, "Strengths of links between papers, such as SPECTER's data.json of co-views."
-    ] = None,
-    triplets: Annotated[Path | None, "Triplets to use as they are: a table such as SciNCL's train_triples.csv."] = None,
-    field: Annotated[list[str] | None, "Field of study whose papers are queries; repeatable; else all."] = None,
-    shard: Annotated[list[int] | None, "S2ORC shard whose papers are queries; repeatable; else all."] = None,
+    link_strengths: Annotated[Path | None, "Link strengths, such as SPECTER's data.json of co-views."] = None,
+    triplets: Annotated[Path | None, "Given triplets: a table such as SciNCL's train_triples.csv."] = None,
+    field: Annotated[list[str] | None, "Field of study of the queries; repeatable; else all."] = None,
+    shard: Annotated[list[int] | None, "S2ORC shard of the queries; repeatable; else all."] = None,
     sampler: Annotated[str, "Such as specter or scincl; an unknown name lists all."] = "specter",
     option: Annotated[
         list[str] | None,
         "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.",
         "--set",
     ] = None,
-    sampling_exponent: Annotated[
-        float, "A field's share of queries is its share of papers to this power; 0: equal shares."
-    ] = 1.0,
+    sampling_exponent: Annotated[float, "Exponent a: fields are sampled by size^a; 0: equally."] = 1.0,
     min_multi_field: Annotated[float, "Minimum share of queries with several fields."] = 0.0,
-    dev: Annotated[float, "Share of papers that are held out.", "--dev"] = 0.05,
-    hold_out: Annotated[
-        str, "papers: train triplets contain no dev paper; queries: no train query is a dev paper."
-    ] = "papers",
+    dev: Annotated[float, "Share of papers for dev.", "--dev"] = 0.05,
+    hold_out: Annotated[str, "papers: no dev paper in train triplets; queries: none as a train query."] = "papers",
     exclude: Exclude = None,
     require_abstract: Annotated[bool, "Drop papers without an abstract."] = False,
     seed: Annotated[int, "Seed of all random choices."] = 0,
 ) -> None:
-    """Make training triplets of papers and their citations.
+    """Make training triplets of papers and their citations, as SPECTER or SciNCL sample them.
 
-    They are sampled as by SPECTER or SciNCL. Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl
-    (their texts) and citations.json: counts, and what was dropped and why. A recipe names train.jsonl.
+    Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl (their texts) and citations.json. A recipe names
+    train.jsonl.
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """
@@ -103,7 +96,7 @@ def citations(
 
 
 SHAPES = typer.Option(
-    help="Such as title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
+    help="title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
     'citing-cited-titles; or rows: files of ["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
 )
 
@@ -114,15 +107,13 @@ def pairs(
     shapes: Annotated[str, SHAPES] = DEFAULT_SHAPES,
     edges: Edges = None,
     exclude: Exclude = None,
-    dev: Annotated[float, "Share of papers that are held out."] = 0.01,
+    dev: Annotated[float, "Share of papers for dev."] = 0.01,
 ) -> None:
-    """Make pairs of texts to train a retriever on.
+    """Make pairs of texts to train a retriever on, such as a title and its abstract.
 
-    For example a title and its abstract, or a paper and one that it cites. Writes train/SHAPE.jsonl and
-    dev/SHAPE.jsonl, which a recipe names as sources (a file of rows gives a source with the file's name), and
-    pairs.json: counts, and what was dropped and why. Other sources in the folder are not changed.
-
-    Papers of dev and test of the open data in --data are dropped.
+    Writes train/SHAPE.jsonl and dev/SHAPE.jsonl, which a recipe names as sources, and pairs.json. A file of rows gives
+    a source with the file's name. Other sources in the folder stay. Dev and test papers of the open data in --data are
+    dropped.
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
@@ -137,35 +128,34 @@ def pairs(
 
 
 def text(
-    sources: Annotated[list[str], "NAME=PATH: a file or folder; a NAME may have several paths."],
+    sources: Annotated[list[str], "NAME=PATH, a file or folder; repeat a NAME for further paths."],
     out: OutputFolder,
     tokenizer: Annotated[Path | None, "A model folder or tokenizer.json."] = None,
-    vocab_size: Annotated[int | None, "Learn a tokenizer of so many tokens first."] = None,
-    length: Annotated[int, "Tokens of a block, special tokens included."] = 512,
-    across_documents: Annotated[bool, "A block may hold several documents."] = True,
+    vocab_size: Annotated[int | None, "Learn a tokenizer of this many tokens first."] = None,
+    length: Annotated[int, "Tokens of a block, with special tokens."] = 512,
+    across_documents: Annotated[bool, "Let a block hold several documents."] = True,
     weight: Annotated[
         list[str] | None,
-        "NAME=2.5: how often a source is repeated; 1 by default; repeatable.",
+        "NAME=2.5: repetitions of a source, else 1; repeatable.",
         "--weight",
     ] = None,
     kind: Annotated[
         list[str] | None,
-        "NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
+        "NAME=KIND, else detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
         ".txt: text (split at blank lines), text-line, text-file.",
         "--kind",
     ] = None,
-    columns: Annotated[list[str] | None, "NAME=title,body: the columns of a table with text.", "--columns"] = None,
-    languages: Annotated[str, "Languages to retain, such as en,de; guessed where not stated."] = "",
-    licences: Annotated[str, 'Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.'] = "",
+    columns: Annotated[list[str] | None, "NAME=title,body: a table's columns with text.", "--columns"] = None,
+    languages: Annotated[str, "Languages to retain, such as en,de; guessed if not stated."] = "",
+    licences: Annotated[str, 'Licences to retain, such as "CC0,CC BY"; drops texts without one.'] = "",
     exclude: Exclude = None,
-    dev: Annotated[float, "Share of documents that are held out, by source."] = 0.01,
+    dev: Annotated[float, "Share of each source's documents for dev."] = 0.01,
 ) -> None:
-    """Make token shards out of texts, to pre-train on.
+    """Make token shards of texts, to pre-train on.
 
-    Texts are filtered and deduplicated, and full sentences packed to a length. Writes train/ and dev/NAME/
-    (memory-mapped blocks), tokenizer/ and mixture.json; prints documents, tokens and share of each source,
-    and what was dropped and why. Of duplicates the first is retained. Papers of dev and test of the open data in
-    --data are dropped.
+    Texts are filtered and deduplicated (the first stays), and full sentences packed to a length. Writes train/ and
+    dev/NAME/ (memory-mapped blocks), tokenizer/ and mixture.json. Dev and test papers of the open data in --data are
+    dropped.
 
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
     """
@@ -223,14 +213,13 @@ def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def patients(
-    folder: Annotated[Path, "The folder of PMC-Patients-ReCDS, or one that holds it."],
+    folder: Annotated[Path, "The folder of PMC-Patients-ReCDS, or its parent."],
     out: OutputFolder,
     task: Annotated[str, "par: articles for a patient; ppr: similar patients."] = "ppr",
 ) -> None:
     """Make examples to fine-tune patient retrieval (PMC-Patients).
 
-    They are for recipes/patients-TASK.toml. Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl (to
-    choose checkpoints) and patients-TASK.json: counts, and what was dropped and why.
+    Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl and patients-TASK.json, for recipes/patients-TASK.toml.
 
     Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
     """
@@ -246,8 +235,7 @@ def scirepeval(
 ) -> None:
     """Make SciRepEval's training sources, from its config and data.
 
-    Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts, and what was dropped
-    and why.
+    Writes train/NAME.jsonl, dev/NAME.jsonl and sources.json.
 
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
@@ -285,14 +273,13 @@ def _print_dropped(name: str, report: DropReport) -> None:
 
 
 def scimult(
-    raw: Annotated[Path, "The folder with the published data, sub-folders by name."],
+    raw: Annotated[Path, "The folder of the published data."],
     out: OutputFolder,
 ) -> None:
     """Make SciMult's pre-training sources and test files.
 
-    Sub-folders of published data, as far as they exist: maple, micol, mesh, scirepeval, scidocs, beir,
-    recommendation, PMC-Patients-ReCDS. Prints Tables A1 and A2 next to the published figures, and what is
-    missing.
+    Reads the sub-folders that exist: maple, micol, mesh, scirepeval, scidocs, beir, recommendation, PMC-Patients-ReCDS.
+    Prints Tables A1 and A2 next to the published figures.
 
     Example: sciprism prepare scimult raw -o data
     """
@@ -303,16 +290,15 @@ def scimult(
 
 
 def ir(
-    questions: Annotated[Path, "Rows with paragraph and question (or questions): JSON lines, a table; SQuAD."],
-    papers: Annotated[list[Path], "Papers in any format, whose abstracts are the distractors."],
+    questions: Annotated[Path, "Rows of paragraph and question(s), as JSON lines or a table; or SQuAD."],
+    papers: Annotated[list[Path], "Papers whose abstracts are the distractors."],
     out: OutputFolder,
-    distractors: Annotated[int, "Abstracts next to the annotated paragraphs.", "--distractors"],
+    distractors: Annotated[int, "Number of distractors.", "--distractors"],
 ) -> None:
-    """Make a retrieval test set of annotated questions.
+    """Make a retrieval test set of annotated questions, as NASA-IR does.
 
-    As in NASA-IR, their paragraphs are among random abstracts. Writes BEIR's files (corpus.jsonl,
-    queries.jsonl, qrels/dev.tsv, qrels/test.tsv), tasks.toml for `sciprism evaluate --tasks`, and ir.json:
-    counts, and what was dropped and why.
+    Their paragraphs are among random abstracts. Writes BEIR's files (corpus.jsonl, queries.jsonl, qrels/dev.tsv,
+    qrels/test.tsv), tasks.toml for `sciprism evaluate --tasks`, and ir.json.
 
     Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000
     """
@@ -323,8 +309,8 @@ def ir(
     print_preparation(prepare_ir(questions, papers, out, settings))
 
 
-FILES = typer.Argument(help="Papers in any format, or folders with S2ORC's metadata/ and pdf_parses/.")
-CONSTRUCTION = typer.Option(help="published: the authors' own rules; corrected: without their defects.")
+FILES = typer.Argument(help="Papers, or folders with S2ORC's metadata/ and pdf_parses/.")
+CONSTRUCTION = typer.Option(help="published: the authors' rules; corrected: without their defects.")
 WITHIN = typer.Option("--within-fields", help="Negatives share a field with their query.")
 MAX_QUERIES = typer.Option(help="Per field and split; 0: all; else 500 if corrected, all if published.")
 
@@ -336,15 +322,14 @@ def multi_scidocs(
     construction: Annotated[str, CONSTRUCTION] = "corrected",
     negatives: Annotated[int, "Negatives of a query, at most."] = 500,
     within_fields: Annotated[bool, WITHIN] = False,
-    val: Annotated[float, "Share of each field that is for val."] = 0.4,
-    test: Annotated[float, "Share of each field that is for test."] = 0.4,
+    val: Annotated[float, "Share of each field for val."] = 0.4,
+    test: Annotated[float, "Share of each field for test."] = 0.4,
     max_queries: Annotated[int | None, MAX_QUERIES] = None,
 ) -> None:
-    """Make a Multi-SciDocs benchmark of your papers.
+    """Make a Multi-SciDocs benchmark of your papers: citations, co-citations, fields of study.
 
-    It scores encoders on citations, co-citations and fields of study. A paper needs title, abstract and field: of
-    OpenAlex, Semantic Scholar, arXiv, or a column `fields`. Writes multi-scidocs/ and multi-scidocs.json: counts,
-    and what was dropped and why. Then: sciprism evaluate MODEL --suite multi-scidocs --data OUT.
+    A paper needs title, abstract and field (of OpenAlex, Semantic Scholar, arXiv, or a column `fields`). Writes
+    multi-scidocs/ and multi-scidocs.json. Then: sciprism evaluate MODEL --suite multi-scidocs --data OUT.
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
@@ -364,13 +349,12 @@ def multi_scidocs(
 
 
 def s2and_mini(
-    folder: Annotated[Path, "The folder with S2AND's sources, one folder each."],
+    folder: Annotated[Path, "The folder of S2AND, with a folder for each source."],
     out: OutputFolder,
 ) -> None:
     """Make S2AND-mini, SciRepEval's blocks of author mentions.
 
-    Of each source it has at most 1,000 blocks of at most 500 mentions. Prints what is selected of each
-    source.
+    Each source has at most 1,000 blocks of at most 500 mentions.
 
     Example: sciprism prepare s2and-mini s2and -o s2and_mini
     """
@@ -381,16 +365,15 @@ def s2and_mini(
 
 def lexical(
     model: Annotated[str, "A model of the method single, by name or folder."],
-    file: Annotated[Path, "Training examples, as `prepare pairs` writes them."],
+    file: Annotated[Path, "Training examples, as of `prepare pairs`."],
     out: OutputFolder,
-    width: Annotated[int, "Dimensions of a vector that hold lexical features."] = 128,
+    width: Annotated[int, "Dimensions for lexical features."] = 128,
     max_examples: Annotated[int, "Examples to read, sampled at random."] = 10_000,
 ) -> None:
-    """Make a model whose vectors have lexical features too.
+    """Make a model whose vectors have lexical features too, so that rare words weigh more.
 
-    They take the dimensions in which texts differ least. Rare words then weigh more in retrieval, and vectors
-    keep their width. Weights of words are measured on the queries and first candidates of the examples;
-    nothing is trained.
+    They replace the dimensions in which texts differ least. Weights of words are measured on the queries and first
+    positives of the examples; nothing is trained.
 
     Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
     """
@@ -411,18 +394,18 @@ def lexical(
 
 
 def negatives(
-    sources: Annotated[list[Path], "Training examples, as `prepare pairs`, `open` and `citations` write them."],
+    sources: Annotated[list[Path], "Training examples of `prepare pairs`, `open` or `citations`."],
     out: OutputFolder,
     model: Annotated[str, "The teacher: a model as for `sciprism evaluate`, or bm25.", "--model"],
-    ranks: Annotated[str, "First and last rank of the candidates that are looked at."] = "10-1000",
-    share: Annotated[float, "Drop candidates above this share of the score of the lowest positive."] = 0.95,
-    number: Annotated[int, "Negatives of a query, at most; the nearest first."] = 4,
+    ranks: Annotated[str, "First and last rank of the candidates."] = "10-1000",
+    share: Annotated[float, "Drop candidates above this share of the lowest positive's score."] = 0.95,
+    number: Annotated[int, "Negatives of a query, at most, the nearest first."] = 4,
 ) -> None:
-    """Mine hard negatives of training examples by a teacher.
+    """Mine hard negatives of training examples with a teacher.
 
-    Of each query they are the nearest of all candidates of its file, without known positives and without what is
-    nearly as near as the positive (NV-Retriever). Writes the examples with these negatives in place of their own,
-    train/NAME.jsonl and dev/NAME.jsonl as the sources are, and negatives.json: counts, and what was dropped and why.
+    These are each query's nearest candidates in its file, without known positives and candidates nearly as near as the
+    positive (NV-Retriever). Writes train/NAME.jsonl and dev/NAME.jsonl, where they replace the negatives, and
+    negatives.json.
 
     Example: sciprism prepare negatives sources/train/vis-citations.jsonl -o mined --model all-MiniLM-L6-v2
     """

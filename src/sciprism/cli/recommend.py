@@ -38,22 +38,20 @@ def recommend(
     settings: RecommendSettings,
     reading: Reading,
     output: Annotated[
-        Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix the first three.", "-o", "--output"
+        Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix, the first three.", "-o", "--output"
     ] = None,
     unwanted: Annotated[
         list[str] | None,
-        "Papers like which none should be shown; repeatable.",
+        "Papers whose like should not be shown; repeatable.",
         "--not",
         "--unwanted",
     ] = None,
-    seen: Annotated[
-        Path | None, "A .csv file of papers shown before: they are left out, and the list is added to it.", "--seen"
-    ] = None,
+    seen: Annotated[Path | None, "A .csv of papers shown before, to leave out; the list is appended.", "--seen"] = None,
     model: Annotated[str, "A model for files: folder, packaged name or hub id.", "--model"] = "",
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
 
-    Papers that you have are left out, counted and listed. The same command continues after an interruption.
+    Papers that you have are left out, counted and listed. The same command resumes.
 
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """

@@ -21,29 +21,26 @@ if TYPE_CHECKING:
 
 OTHER_DATA = ("open", "built", "fields")
 
-Paper = Annotated[str, "The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study."]
+Paper = Annotated[str, "scimult, scirepeval, multi2spe, indus; or prism, our own study."]
 
 
 def reproduce(
     paper: Paper,
-    table: Annotated[
-        str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")
-    ] = "",
+    table: Annotated[str, typer.Argument(help="The table's number in the paper: 3, A4, 1a for 1(a); see --list.")] = "",
     listed: Annotated[bool, "List the paper's tables and models, and stop.", "--list"] = False,
-    models: Annotated[list[str] | None, "KEY=NAME, a model by folder or name; again for another seed."] = None,
-    only: Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."] = None,
-    from_results: Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"] = False,
-    results: Annotated[Path | None, "The folder of results; results/PAPER."] = None,
+    models: Annotated[list[str] | None, "KEY=NAME, a model by folder or name; repeat a KEY for further seeds."] = None,
+    only: Annotated[list[str] | None, "Only the rows of this KEY; repeatable."] = None,
+    from_results: Annotated[bool, "Show stored results without scoring.", "--from-results"] = False,
+    results: Annotated[Path | None, "The folder of results; else results/PAPER."] = None,
     output: Annotated[Path | None, "Write to this file: .md, or .json with everything.", "-o", "--output"] = None,
 ) -> None:
-    """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
+    """Make a table of a paper again: our numbers with 95 % intervals, next to the published ones.
 
-    --data is the folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; or,
-    in the folder of SCIPRISM_DATA: open (the open suite; open/quick is its quick view), built (the paper's tasks over
-    other papers), fields (over papers of all fields).
+    --data is the folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts. It
+    may also be open, open/quick (its quick view), built (the paper's tasks over other papers) or fields (over papers of
+    all fields), in the folder of SCIPRISM_DATA.
 
-    Missing models are listed before anything runs; a task without its data has no number. A second run continues
-    where the first stopped. Models with several seeds: repeat --models with the same key.
+    Missing models are listed before anything runs. A task without data has no number. The same command resumes.
 
     Example: sciprism reproduce scimult 9 --data open --only vanilla --models vanilla=RUN
     """

@@ -52,7 +52,7 @@ Records = Annotated[list[str], "Files of records: RIS, CSV, PubMed, BibTeX ..."]
 class RecordReading(TableReading):
     """How records are read, and what encodes them."""
 
-    model: Annotated[str, "A model whose vectors count a twentieth beside words; words: words alone."] = ""
+    model: Annotated[str, "A model, whose vectors weigh 1/20 against words; words: words alone."] = ""
 
     def read(self, records: list[str]) -> list[Paper]:
         """Read all records; say which cannot be used."""
@@ -84,13 +84,13 @@ class ScreenOptions(RecordReading):
     """What is screened, by whom, and what is written."""
 
     decisions: Annotated[
-        tuple[Path, ...], "A table of decisions; new ones go to the first; repeatable. Else RECORDS.decisions.csv."
+        tuple[Path, ...], "A table of decisions; new ones go to the first; repeatable; else RECORDS.decisions.csv."
     ] = ()
-    criteria: Annotated[str, "What relevant records are about, to begin with."] = ""
-    screener: Annotated[str, "Your name, where there are several."] = ""
-    double: Annotated[bool, "Show records that only others decided, too."] = False
-    next: Annotated[int, "Write so many next records to -o, to decide in a spreadsheet."] = 0
-    only: Annotated[str, "Write these alone: included, excluded, unsure or conflict."] = ""
+    criteria: Annotated[str, "What relevant records are about, for the first ranking."] = ""
+    screener: Annotated[str, "Your name, for several screeners."] = ""
+    double: Annotated[bool, "Also show records that only others decided."] = False
+    next: Annotated[int, "Write this many next records to -o, for a spreadsheet."] = 0
+    only: Annotated[str, "Write only these: included, excluded, unsure or conflict."] = ""
 
     def find_tables(self, records: list[str], output: Path | None) -> tuple[Path, ...]:
         """Return the tables of decisions. Raises InputError where there can be none, or -o cannot be written so."""
@@ -119,11 +119,13 @@ class ScreenOptions(RecordReading):
 def decide(
     records: Records,
     settings: ScreenOptions,
-    output: Annotated[Path | None, "Write records with decisions, .csv or .ris, and end.", "-o", "--output"] = None,
+    output: Annotated[
+        Path | None, "Write records with decisions to a .csv or .ris, and stop.", "-o", "--output"
+    ] = None,
 ) -> None:
-    """Screen records one by one, by keys: each decision is stored at once, and the likeliest ones come first.
+    """Screen records one by one, by keys, the likeliest first. `sciprism screen RECORDS` is the same.
 
-    Duplicates are decided once. With -o or --json nothing is asked. `sciprism screen RECORDS` is the same.
+    Each decision is stored at once; duplicates need one. With -o or --json nothing is asked.
 
     Example: sciprism screen records refs.ris --decisions anna.csv
     """
@@ -235,10 +237,10 @@ def _print_report(report: dict[str, Any]) -> None:
 def replay(
     records: Records,
     reading: RecordReading,
-    seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
+    seeds: Annotated[int, typer.Option(help="Replays, each from one included and one excluded record.", min=1)] = 10,
     output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
 ) -> None:
-    """Replay a finished review: how many records are screened until its included ones are found.
+    """Replay a finished review: count the records screened until its included ones are found.
 
     Example: sciprism screen simulate labelled.csv -o recall.png
     """

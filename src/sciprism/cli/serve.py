@@ -16,19 +16,18 @@ from sciprism.service.settings import ServeSettings
 def serve(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders made by `sciprism embed`, or files of papers.", show_default=False),
+        typer.Argument(help="Collections, or files of papers.", show_default=False),
     ] = None,
-    model: Annotated[str, "A model for embeddings besides those of the collections."] = "",
+    model: Annotated[str, "A further model for embeddings."] = "",
     demo: Annotated[bool, "Serve the example papers."] = False,
-    dedupe: Annotated[bool, "Merge the records of one paper in files, as `sciprism dedupe` does."] = False,
+    dedupe: Annotated[bool, "Merge duplicates in files, as `sciprism dedupe` does."] = False,
     *,
     settings: ServeSettings,
 ) -> None:
-    """Serve collections, files and models over HTTP: a page for people, and addresses for programs.
+    """Serve collections, files and models over HTTP, as pages and as an API.
 
-    Files are embedded into the cache, again only what changed, and have a workspace there. Collections are read-only;
-    one that was embedded again is served from then on. Programs find embeddings as OpenAI's and
-    text-embeddings-inference's at /v1/embeddings and /embed, all addresses at /docs.
+    Files are embedded into the cache, with a workspace there. Collections are read-only; an updated one is served at
+    once. /v1/embeddings is OpenAI's API, /embed that of text-embeddings-inference; /docs lists all addresses.
 
     Example: sciprism serve --demo
     Example: sciprism serve refs.ris more.nbib --dedupe

@@ -21,7 +21,7 @@ tokenizer = typer.Typer(name="tokenizer", no_args_is_help=True, help="Learn a vo
 
 @tokenizer.command("train")
 def train(
-    files: Annotated[list[Path], "Papers in any format, or .txt with a text a line."],
+    files: Annotated[list[Path], "Papers in any format, or .txt, one text a line."],
     out: OutputFolder,
     vocab_size: Annotated[int, "Tokens of the vocabulary."] = 50_265,
 ) -> None:
@@ -43,7 +43,7 @@ def train(
 def compare(
     tokenizers: Annotated[
         list[str],
-        "Models by name or folder, or tokenizers: a folder, tokenizer.json; the others are compared with the first.",
+        "Models (name or folder), or tokenizers (folder or tokenizer.json); the first is the baseline.",
     ],
     texts: Annotated[list[str], "DOMAIN=FILE: papers in any format, or .txt; repeatable.", "--texts"],
 ) -> None:

@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[
         Path | None,
-        typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
+        typer.Argument(help="A recipe: a file (docs/training.md), or a name of --list.", show_default=False),
     ] = None,
     output: Annotated[Path | None, "The folder of the run.", "--output", "-o"] = None,
     changes: Annotated[
         list[str] | None, "Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.", "--set"
     ] = None,
-    sources: Annotated[Path | None, "The folder of the recipe's sources; else the recipe's own folder."] = None,
+    sources: Annotated[Path | None, "The folder of the recipe's sources; else the recipe's folder."] = None,
     plan_only: Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"] = False,
     listed: Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"] = False,
 ) -> None:
-    """Train a model stage by stage; the same command continues an interrupted run.
+    """Train a model stage by stage; the same command resumes.
 
-    The recipe and its sources are checked before the first step; with --data, for papers of tests too. Several devices:
+    The recipe and its sources are checked first; with --data, also for test papers. For several devices use
     `accelerate launch -m sciprism train ...`.
 
     Example: sciprism train recipes/laptop/scimult-vanilla.toml --sources open-sources -o runs/vanilla

@@ -26,12 +26,11 @@ REMEDIES = {
 
 
 def verify(
-    path: Annotated[Path, "A collection, its parts, a model, a run's folder, or results."],
+    path: Annotated[Path, "A collection or part, a model, a run, or results."],
 ) -> None:
-    """Compare every file with its checksum, and print what was found; exit status 1 where one is damaged.
+    """Compare every file with its checksum; exit status 1 if one is damaged or missing.
 
-    A file is ok, damaged, missing, without checksum (another program wrote it: it cannot be checked), or
-    unknown (it does not belong to the folder).
+    A file is ok, damaged, missing, without checksum (another program wrote it), or unknown (not part of the folder).
 
     Example: sciprism verify vecs/
     """

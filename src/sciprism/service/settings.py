@@ -20,20 +20,20 @@ class ServeSettings:
     deadline: seconds. queue: texts that wait for the model, of all requests. max_body: MB of JSON.
     """
 
-    host: Annotated[str, "Address to listen on; another than this computer's own needs tokens."] = "127.0.0.1"
+    host: Annotated[str, "Address to listen on; other than this computer's needs tokens."] = "127.0.0.1"
     port: Annotated[int, "Port to listen on.", "--port"] = 8000
     token_file: Annotated[Path | None, "A file with a token a line, or NAME: TOKEN; requests must carry one."] = None
     no_auth: Annotated[bool, "Serve other computers without tokens.", "--no-auth"] = False
-    allow_host: Annotated[tuple[str, ...], "A host name under which the service is reached; repeatable."] = ()
-    root_path: Annotated[str, "The path below which a proxy serves it, such as /papers."] = ""
+    allow_host: Annotated[tuple[str, ...], "A host name of the service; repeatable."] = ()
+    root_path: Annotated[str, "The path at which a proxy serves it, such as /papers."] = ""
     tagger: Annotated[tuple[Path, ...], "A tagger of `sciprism tag train`, or a vocabulary; repeatable."] = ()
     workspace: Annotated[Path | None, "The folder of uploads and decisions; else none are accepted."] = None
-    quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
+    quota: Annotated[float, "MB that each owner may store."] = 200.0
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
-    queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
+    queue: Annotated[int, "Texts that may wait for the model; further requests get status 429."] = 16_384
     deadline: float = 60.0
     max_body: float = 8.0
-    max_upload: Annotated[float, "MB of an uploaded file."] = 32.0
+    max_upload: Annotated[float, "MB of an upload."] = 32.0
 
     def __post_init__(self) -> None:
         for name in ("quota", "expiry", "queue", "deadline", "max_body", "max_upload"):

@@ -30,8 +30,8 @@ class MatchSettings:
     best: int = 3
     candidates: int = 100
     objective: Annotated[Objective, "fair or sum."] = "fair"
-    balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
-    max_probability: Annotated[float, "Of any pair, by a random veto: against collusion."] = 1.0
+    balance: Annotated[bool, "Even the loads, without loss for the worst-served submission.", "--balance"] = False
+    max_probability: Annotated[float, "Highest probability of any pair, by a random veto, against collusion."] = 1.0
     seed: Annotated[int, "Seed of the veto."] = 0
 
     def __post_init__(self) -> None:
@@ -51,14 +51,14 @@ class MatchFiles:
     """Files next to submissions and reviewers, the options of `sciprism match`; each may be missing."""
 
     reviewer_papers: Annotated[
-        tuple[Path, ...], "Papers of a table's reviewers: a folder of ID.jsonl ..., or paper files."
+        tuple[Path, ...], "Papers of a table's reviewers: a folder of ID.jsonl ..., or files."
     ] = ()
     authors: Annotated[Path | None, "A table of the submissions' authors: paper, email, institution."] = None
-    scores: Annotated[Path | None, "Given scores, rows paper,reviewer,score; no model is used."] = None
+    scores: Annotated[Path | None, "Given scores, rows paper,reviewer,score; replaces the model."] = None
     bids: Annotated[Path | None, "Bids, rows paper,reviewer,bid: -1 to 1, or very high ... very low."] = None
     constraints: Annotated[Path | None, "Rows paper,reviewer,-1 (forbidden), 0 (no conflict), 1 (locked)."] = None
-    after: Annotated[tuple[Path, ...], "An assignment of an earlier round; it counts; repeatable."] = ()
-    keep: Annotated[Path | None, "An earlier assignment of this round; as few pairs as possible move."] = None
+    after: Annotated[tuple[Path, ...], "An earlier round's assignment, whose loads count; repeatable."] = ()
+    keep: Annotated[Path | None, "An earlier assignment of this round; changes few pairs."] = None
 
     def listed(self) -> list[Path]:
         """Return all files that are given."""

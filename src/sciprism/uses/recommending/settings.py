@@ -26,9 +26,9 @@ class RecommendSettings:
     """
 
     k: Annotated[int, "Papers to recommend.", "-k"] = 50
-    balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.25
-    diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
-    half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
+    balance: Annotated[float, "Share of the list, 0 to 1, that is divided among interests."] = 0.25
+    diversity: Annotated[float, "0 (relevance alone) to below 1 (fewer similar papers)."] = 0.0
+    half_life: Annotated[float | None, "Years after which a paper counts half; 0: ignore age."] = None
 
     def __post_init__(self) -> None:
         for name, (least, most) in _RANGES.items():
