@@ -26,7 +26,7 @@ PAGE = Path(__file__).parent / "reference.md"
 TRAINING_PAGE = Path(__file__).parent / "training.md"
 BENCHMARKS_PAGE = Path(__file__).parent / "benchmarks.md"
 DEFAULTS = {"match": ["match assign"], "tag": ["tag suggest"], "screen": ["screen records"]}
-TYPES = {str: "text", Path: "path", bool: "`true`, `false`", int: "whole number", float: "number"}
+TYPES = {str: "text", Path: "path", bool: "boolean", int: "integer", float: "number"}
 BOUNDS = {"ge": "from {:g}", "gt": "above {:g}", "le": "to {:g}", "lt": "below {:g}"}
 
 
@@ -177,35 +177,35 @@ def format_remarks() -> str:
 
 
 def format_keys() -> str:
-    """Return a table of the keys of each table of a recipe."""
+    """Return the keys of each table of a recipe."""
     parts = []
     for name, table in TABLES.items():
         if name != "defaults":  # as in stages
-            rows = [[f"`{key}`", *format_field(field)] for key, field in table.model_fields.items()]
+            rows = [f"- `{key}` {format_field(field)}\n" for key, field in table.model_fields.items()]
             summary = (table.__doc__ or "").partition("\n")[0]
-            parts.append(f"**`{name}`** {summary}\n\n" + format_table(["key", "value", "default", "meaning"], rows))
+            parts.append(f"**`{name}`** {summary}\n\n" + "".join(rows))
     return "\n".join(parts)
 
 
 def format_objectives() -> str:
-    """Return a table of what the objectives need, and one of their settings."""
+    """Return a table of what the objectives need, and their settings."""
     ordered = dict(sorted(learners.items(), key=lambda pair: (pair[1].reads == "blocks", pair[0])))
     needs: dict[str, list[str]] = {}
     for name, each in ordered.items():
         needs.setdefault("tokens" if each.reads == "blocks" else each.requires, []).append(f"`{name}`")
     objectives = format_table(["an example has", "objectives"], [[need, ", ".join(n)] for need, n in needs.items()])
     settings = format_settings({name: each.settings for name, each in ordered.items()})
-    return objectives + "\n" + format_table(["objective", "setting", "value", "default", "meaning"], settings)
+    return f"{objectives}\n{settings}"
 
 
-def format_settings(tables: Mapping[str, type[NamedTable]]) -> list[list[str]]:
-    """Return the rows of the settings of named tables; those that are the same in several are one row."""
-    names: dict[tuple[str, ...], list[str]] = {}
+def format_settings(tables: Mapping[str, type[NamedTable]]) -> str:
+    """Return a list of the settings of named tables; those that are the same in several are one line."""
+    names: dict[str, list[str]] = {}
     for name, table in tables.items():
         for key, field in table.model_fields.items():
             if key != "name":
-                names.setdefault((f"`{key}`", *format_field(field)), []).append(f"`{name}`")
-    return [[", ".join(found), *cells] for cells, found in names.items()]
+                names.setdefault(f"`{key}` {format_field(field)}", []).append(f"`{name}`")
+    return "".join(f"- {', '.join(found)}: {text}\n" for text, found in names.items())
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -214,11 +214,12 @@ def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def format_field(field: FieldInfo) -> tuple[str, str, str]:
-    """Return the values, the default and the meaning of a key."""
-    missing = field.is_required() or field.default_factory or field.default is None
-    default = "required" if field.is_required() else "" if missing else f"`{format_value(field.default)}`"
-    return format_type(field.annotation, field.metadata), default, field.description or ""
+def format_field(field: FieldInfo) -> str:
+    """Return the values, the default and the meaning of a key, "(integer from 1, default `4`): ..."."""
+    missing = field.default_factory or not (field.default or field.default in (0, False))
+    default = "required" if field.is_required() else "" if missing else f"default `{format_value(field.default)}`"
+    values = ", ".join(filter(None, [format_type(field.annotation, field.metadata), default]))
+    return f"({values}): {field.description or ''}"
 
 
 def format_type(annotation: Any, limits: Sequence[Any] = ()) -> str:
