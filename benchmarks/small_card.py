@@ -103,6 +103,7 @@ OTHERS = {  # further rows of the table of systems: what it is called, and the f
     "bm25": ("BM25", BENCHMARKS),
     "random": ("random vectors", BENCHMARKS),
 }
+SHOWN = (ALL, LABELS, SOURCE, NEITHER)
 FORMATS = ("format classification", "format regression", "format proximity", "format search", "all")
 Averages = Mapping[str, Mapping[str, PartOfAverage]]
 Sources = Mapping[str, Mapping[str, Mapping[str, str]]]
@@ -131,7 +132,7 @@ def build_pages() -> dict[Path, str]:
             "split": format_split(averages),
         },
         README: {"split": format_differences(averages)},
-        RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(averages, seen)},
+        RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(seen)},
     }
     return {path: fill_marks(path, some, "make small-card") for path, some in blocks.items()}
 
@@ -220,24 +221,21 @@ def format_formats(averages: Averages) -> str:
     for name in FORMATS:
         parts = averages[name]
         scores = [f"{100 * score.value:.1f}" for score in (parts[ALL].baseline, parts[ALL].model)]
-        differences = [f"{_short(parts[part])} ({parts[part].tasks})" if part in parts else "" for part in PARTS]
+        differences = [f"{_short(parts[part])} ({parts[part].tasks})" if part in parts else "" for part in SHOWN]
         rows.append([name.removeprefix("format "), *scores, *differences])
-    heads = ["", BASELINE, MODEL, "difference", "labels or source seen", "labels seen", "source alone", "neither"]
+    heads = ["", BASELINE, MODEL, "difference", "labels seen", "source alone", "neither"]
     return format_table(heads, rows)
 
 
-def format_systems(averages: Averages, seen: Mapping[str, str]) -> str:
-    """Return the table of docs/results.md: differences of every system to the baseline, over the tasks that it has."""
-    systems = {MODEL: averages}
-    for model, (what, folders) in OTHERS.items():
-        systems[what] = split_averages(folders, seen, model, partial=True)
+def format_systems(seen: Mapping[str, str]) -> str:
+    """Return the table of docs/results.md: differences of other systems to the baseline, over the tasks they have."""
     rows = []
-    for what, found in systems.items():
-        cells = [found["all"].get(part) for part in (ALL, LABELS, SOURCE, NEITHER)]
-        cells += [found.get(name, {}).get(ALL) for name in FORMATS[:-1]]
-        rows.append([what, *(f"{_short(cell)} ({cell.tasks})" if cell else "" for cell in cells)])
-    formats = [name.removeprefix("format ") for name in FORMATS[:-1]]
-    return format_table(["", "all", "labels seen", "source alone", "neither", *formats], rows)
+    for model, (what, folders) in OTHERS.items():
+        found = split_averages(folders, seen, model, partial=True)["all"]
+        rows.append(
+            [what, *(f"{_short(found[part])} ({found[part].tasks})" if part in found else "" for part in SHOWN)]
+        )
+    return format_table(["", "all", "labels seen", "source alone", "neither"], rows)
 
 
 def _short(part: PartOfAverage) -> str:

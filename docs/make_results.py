@@ -129,7 +129,7 @@ def write_value(expression: str, spec: str, start: str) -> str:
     if kind in "si":
         parts = read_spread(find_all(complete(expression, start))[0])
         value, low, high = (f"{round_half_up(part, spec):{plain}f}" for part in parts)
-        return f"{value}x ({low} to {high})" if kind == "s" else f"{value} [{low}, {high}]"
+        return f"{value}x ({low}–{high})" if kind == "s" else f"{value} [{low}, {high}]"
     values = [value for part in expression.split("; ") for value in compute(part, start)]
     if kind == "x":
         cells = [f"{value:.0f}x" if value >= 9.95 else f"{value:{plain}f}x" for value in sorted(values)]
