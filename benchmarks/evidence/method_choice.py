@@ -18,12 +18,11 @@ COST_OF = {"prism-trained": "prism", "backbone": "single"}
 """Row -> the method whose cost at inference it has."""
 TEXT = """## Which method should I take
 
-Every method started from one encoder, saw the same papers in as many steps (adapter fusion in twice as many:
-[decisions.md](decisions.md)), and was scored on the same tests. The first row is that encoder, untouched, which costs
-no training; the others are differences to it, in points, with 95% intervals over test items and seeds, in **bold**
-where they exclude 0. The cost is that of one paper, times a plain pass, for one format and for all four
-([formats.json](../results/formats.json)); a tenth is within its noise. A method in brackets is not tested:
-in-train it falls below the untouched encoder.
+Every method started from one encoder, saw the same papers in as many steps (adapter fusion in twice as many), and was
+scored on the same tests ([decisions](decisions.md)). The first row is that encoder, untouched. The others are
+differences to it in points, with 95% intervals over test items and seeds, in **bold** where they exclude 0. Costs
+are in plain passes per paper, for one format and for all four ([formats.json](../results/formats.json)); differences
+of a tenth are noise.
 
 ![Cost and quality of the methods](pictures/methods.svg)
 
@@ -31,9 +30,13 @@ in-train it falls below the untouched encoder.
 
 {summary}
 
-Take the cheapest method that is above the untouched encoder where you need it, and where none is, the untouched
-encoder. Scores: `sciprism reproduce prism {name} --data open --from-results`;
-[dev curves](../results/prism/runs.json)."""
+Take the cheapest method that is above the untouched encoder where you need it, else the untouched encoder.
+
+These fall below the untouched encoder on a type of task that they train, and so are not tested:
+
+{others}
+
+Scores: `sciprism reproduce prism {name} --data open --from-results`; [dev curves](../results/prism/runs.json)."""
 
 
 def format_choice(results: Path, picture: Path) -> str:
@@ -48,13 +51,14 @@ def format_choice(results: Path, picture: Path) -> str:
         return ""
     arms = ContrastEvaluator(paper, paper.suites["open"], folder)
     costs = [read_costs(results / "formats.json", {COST_OF.get(key, key) for key in keys}, what) for what in COSTS]
-    rows, quality, tested, names = [], {}, {}, {}
+    rows, others, quality, tested, names = [], [], {}, {}, {}
     for row, cells in ((filled_row.row, filled_row.cells) for filled_row in filled.rows):
         arm = next(arms.judge_arms(row.model), None)
         paid = [found[COST_OF.get(row.model, row.model)] for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name
         shown = (f"{cost:.1f}" for cost in paid)
-        rows.append((name, *shown, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
+        line = (row.name, *shown, str(len(arm.dev)) if arm else "", *map(_format_cell, cells))
+        rows.append(line) if name == row.name else others.append(line[:5])
         names[name] = paid[1]
         if above := cells[0].above:
             quality[name] = _to_points(above)
@@ -68,7 +72,8 @@ def format_choice(results: Path, picture: Path) -> str:
         "seeds",
         *(column.name.removeprefix("Average, ") for column in filled.columns),
     )
-    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(tested), WIDTH))
+    tables = {"table": format_table(heads, rows), "others": format_table(heads[:5], others)}
+    return TEXT.format(**tables, name=TABLE, summary=fill(_summarize(tested), WIDTH))
 
 
 def _summarize(quality: Mapping[str, tuple[float, float, float]]) -> str:
