@@ -163,17 +163,22 @@ def build_benchmarks_page() -> str:
 
 
 def format_remarks() -> str:
-    """Return a table of each suite's remarks: of all of it, then by task, those of equal remarks in one row."""
+    """Return each suite's remarks: of all of it, then by task, those of equal remarks in one line."""
     parts = []
     for name, suite in suites.items():
-        rows: dict[str, list[str]] = {suite.remark: ["(all)"]} if suite.remark else {}
+        rows: dict[str, list[str]] = {suite.remark: ["all"]} if suite.remark else {}
         for task in suite.tasks:
             if task.remark:
                 rows.setdefault(task.remark, []).append(f"`{task.name}`")
         if rows and name != "beir-science":  # whose tasks are those of beir
-            table = format_table(["task", "what the data are"], [[", ".join(n), text] for text, n in rows.items()])
-            parts.append(f"**`{name}`**\n\n{table}")
+            lines = "".join(f"- {', '.join(names)}: {mark_replaced(text)}\n" for text, names in rows.items())
+            parts.append(f"**`{name}`**\n\n{lines}")
     return "\n".join(parts)
+
+
+def mark_replaced(remark: str) -> str:
+    """Return a remark with an arrow from the data of the papers to those in their place."""
+    return re.sub(r"^in place of (.*?): ", r"\1 → ", remark)
 
 
 def format_keys() -> str:
