@@ -60,8 +60,7 @@ def build_flows() -> dict[Path, str]:
         flows = {
             "search": (
                 ("embed", "landmarks.jsonl", "-o", "papers"),
-                ("index", "papers", "--lexical"),
-                ("search", "papers", "how the continents moved apart", "--mode", "hybrid"),
+                ("search", "papers", "how the continents moved apart"),
             ),
             "report": (
                 ("train", "recipe.toml", "-o", "run", "--device", "cpu"),

@@ -11,6 +11,7 @@ from fake_encoder import FakeEncoder
 from sciprism.databases import RemoteCollection, push
 from sciprism.databases.database import KINDS as KNOWN
 from sciprism.errors import InputError
+from sciprism.index import choose_share, fuse
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection, delete
 from sciprism.uses.search import Ranking, search
@@ -55,7 +56,7 @@ def assert_equal(here: Sequence[Ranking], there: Sequence[Ranking]) -> None:
 def test_exact_searches_are_the_local_ones(folder: Path, address: str, filter: Filter | None) -> None:
     with RemoteCollection(address) as remote:
         assert len(remote) == PAPERS - 2
-        here = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, filter=filter)
+        here = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, filter=filter, mode="exact")
         assert_equal(here, rank(remote, ENCODER, QUERIES, 12, filter=filter))
 
 
@@ -71,7 +72,7 @@ def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
             words = {"venue": parts, "field": FIELDS, "author": [*AUTHORS, "two b", "three"]}
             drawn = {name: str(rng.choice(of)).swapcase() for name, of in words.items() if rng.random() < 0.4}
             chosen = Filter(**years, **drawn)
-            [here] = search(stored, ENCODER, "word1", len(stored), filter=chosen, why=False)
+            [here] = search(stored, ENCODER, "word1", len(stored), filter=chosen, why=False, mode="exact")
             found = set()
             try:
                 [there] = rank(remote, ENCODER, ["word1"], len(stored), filter=chosen, why=False)
@@ -90,7 +91,7 @@ def test_other_distances(tmp_path: Path, address: str, distance: str) -> None:
     with_other = f"{address}_{distance}"
     assert push(tmp_path / "collection", with_other).recall == 1
     with RemoteCollection(with_other) as remote:
-        assert_equal(search(stored, encoder, QUERIES, 5), rank(remote, encoder, QUERIES, 5))
+        assert_equal(search(stored, encoder, QUERIES, 5, mode="exact"), rank(remote, encoder, QUERIES, 5))
 
 
 def list_found(address: str, query: str, mode: str, **more: Filter) -> list[str]:
@@ -114,12 +115,15 @@ def test_words_rank_papers_that_have_more_of_them_first(tmp_path: Path, address:
     push(tmp_path, place)
     assert list_found(place, "dark matter", "lexical") == ["both", "one"]
     assert list_found(place, "dark matter", "lexical", filter=Filter(venue="nat", year_from=1990)) == ["both", "one"]
-    meaning, words = (list_found(place, "dark matter", mode) for mode in ("exact", "lexical"))
     with RemoteCollection(place) as remote:
         assert rank(remote, None, ["dark"], mode="lexical", why=False)[0].hits[0].id == "both"
-        scores = {hit.id: hit.score for hit in rank(remote, ENCODER, ["dark matter"], mode="hybrid", why=False)[0].hits}
-    expected = {id: sum(1 / (61 + ranking.index(id)) for ranking in (meaning, words) if id in ranking) for id in titles}
-    assert scores == pytest.approx(expected)
+        meaning, words, *both = (
+            [(hit.score, hit.id) for hit in rank(remote, ENCODER, ["dark matter"], mode=mode, why=False)[0].hits]
+            for mode in ("exact", "lexical", "hybrid", "auto")
+        )
+    expected = {id: score for score, id in fuse(meaning, words, choose_share("dark matter"), 10)}
+    assert [{id: score for score, id in found} for found in both] == [pytest.approx(expected)] * 2
+    assert [[id for _, id in found] for found in both] == [list(expected)] * 2
 
 
 def test_an_approximate_index_is_built_and_dropped(folder: Path, address: str) -> None:
@@ -127,7 +131,7 @@ def test_an_approximate_index_is_built_and_dropped(folder: Path, address: str) -
         rank(remote, ENCODER, QUERIES, mode="approximate")
     report = push(folder, address, approximate=True)
     assert (report.new, report.changed, report.deleted) == (0, 0, 0) and report.recall > 0.9
-    exact = search(StoredCollection.open(folder), ENCODER, QUERIES, 12)
+    exact = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, mode="exact")
     with RemoteCollection(address) as remote:
         assert_equal(exact, rank(remote, ENCODER, QUERIES, 12))
         found = rank(remote, ENCODER, QUERIES, 12, mode="approximate", filter=Filter(year_from=1950))
@@ -145,4 +149,5 @@ def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str)
     report = push(folder, address)
     assert (report.new, report.changed, report.deleted, report.papers) == (3, 4, 6, PAPERS - 5)
     with RemoteCollection(address) as remote:
-        assert_equal(search(StoredCollection.open(folder), ENCODER, QUERIES, 12), rank(remote, ENCODER, QUERIES, 12))
+        here = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, mode="exact")
+        assert_equal(here, rank(remote, ENCODER, QUERIES, 12))

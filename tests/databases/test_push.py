@@ -265,8 +265,8 @@ def test_the_commands(address: str, tmp_path: Path, tiny_model: Path, monkeypatc
     document = json.loads(printed)
     assert document["schema"] == "sciprism.push/2" and document["unchanged"] == 20
     for words in (["word3", "word5"], ["-q", "word3 word5", "-q", "word7", "--year", "1960-", "--field", "physics"]):
-        _, here, _ = command("search", "here", *words, "--json")
-        status, there, error = command("search", "--in", address, *words, "--json")
+        _, here, _ = command("search", "here", *words, "--mode", "exact", "--json")
+        status, there, error = command("search", "--in", address, *words, "--mode", "exact", "--json")
         ours, theirs = json.loads(here), json.loads(there)
         assert (status, error) == (0, "") and theirs["collection"] == address and ours["rankings"]
         for our, their in zip(ours["rankings"], theirs["rankings"], strict=True):

@@ -15,7 +15,7 @@ from bm25s.tokenization import Tokenizer
 
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
-from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
+from sciprism.index import approximate, choose_share, fuse, lexical, topk
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed
 
@@ -162,16 +162,16 @@ def test_an_index_that_is_missing_stale_or_unfinished_says_what_to_run(tmp_path:
 
 def test_an_empty_collection_cannot_be_indexed(tmp_path: Path) -> None:
     collection = build_collection(tmp_path, [])
-    for index, message in ((approximate, "no papers"), (lexical, "no words")):
-        with pytest.raises(InputError, match=message):
-            index.build(collection)
+    with pytest.raises(InputError, match="no papers"):
+        approximate.build(collection)
+    assert not lexical.build(collection) and not lexical.is_ready(collection)
 
 
 def test_fusion_worked_by_hand() -> None:
-    first = np.array([[4, 7, 9], [1, -1, -1]])
-    second = np.array([[7, 5, 4], [-1, -1, -1]])
-    scores, rows = reciprocal_rank_fusion([first, second], 3)
-    assert rows.tolist() == [[7, 4, 5], [1, -1, -1]]
-    np.testing.assert_allclose(scores[0], [1 / 62 + 1 / 61, 1 / 61 + 1 / 63, 1 / 62], rtol=1e-6)
-    _, rows = reciprocal_rank_fusion([np.array([[3, 2]]), np.array([[2, 3]])], 2)
-    assert rows.tolist() == [[2, 3]]
+    meaning, words = [(0.9, 4), (0.8, 7), (0.5, 9)], [(6.0, 7), (3.0, 5)]
+    assert fuse(meaning, words, 0.4, 3) == [(pytest.approx(0.85), 7), (pytest.approx(0.6), 4), (pytest.approx(0.2), 5)]
+    assert fuse(meaning, [], 0.4, 1) == [(pytest.approx(0.6), 4)] and fuse([], words, 0.4, 1)[0][1] == 7
+    deep = [(200.0 - item, item) for item in range(120)]  # those from the 100th on have 0
+    assert [item for _, item in fuse(deep, [], 0.5, 120)] == list(range(120)), "ties keep their order"
+    shares = {"dark matter halos": 0.7, "dark matter in halos": 0.4, 'a "dark matter" halo of a galaxy': 0.7}
+    assert {query: choose_share(query) for query in shares} == shares

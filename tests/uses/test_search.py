@@ -32,9 +32,10 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> StoredCollection:
 def test_many_queries_give_what_each_gives_alone(collection: StoredCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("sciprism.uses.search"), "QUERY_BATCH", 2)
     queries = ["guide RNA cut", "attention sequences", "dark halos"]
-    together = search(collection, ENCODER, queries, 2)
-    assert together == [search(collection, ENCODER, query, 2)[0] for query in queries]
-    assert [ranking.query for ranking in together] == queries
+    for mode in ("hybrid", "exact"):
+        together = search(collection, ENCODER, queries, 2, mode=mode)
+        assert together == [search(collection, ENCODER, query, 2, mode=mode)[0] for query in queries]
+        assert [ranking.query for ranking in together] == queries
     assert [ranking.hits[0].id for ranking in together] == ["crispr", "attention", "halo"]
 
 
@@ -109,7 +110,7 @@ def test_requests_that_cannot_be_met(collection: StoredCollection) -> None:
         (lambda: search(collection, ENCODER, "x", 0), "k is 0"),
         (lambda: similar(collection, None, "halo", 0), "k is 0"),
         (lambda: similar(collection, None, "halo", mode="lexical"), "mode 'lexical' is not one of exact"),
-        (lambda: search(collection, None, "x"), "mode exact with reasons needs an encoder"),
+        (lambda: search(collection, None, "x"), "a search of mode hybrid with reasons needs an encoder"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()

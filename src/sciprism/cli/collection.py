@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def index(
     collection: CollectionFolder,
     approximate: Annotated[bool, "Add a FAISS index, for hundreds of thousands of papers."] = False,
-    lexical: Annotated[bool, "Add a BM25 index, for --mode lexical and hybrid."] = False,
+    lexical: Annotated[bool, "Add the BM25 index that `embed` and `merge` build."] = False,
     recall: Annotated[float, "Recall@10 that --approximate aims at."] = 0.95,
 ) -> None:
     """Check a collection's files, and add an approximate or a lexical index.
@@ -45,8 +45,8 @@ def index(
         if approximate:
             titles = _encode_titles(opened)
             built = by_vectors.build(opened, recall, titles=titles, progress=display)
-        if lexical:
-            by_words.build(opened, progress=display)
+        if lexical and not by_words.build(opened, progress=display):
+            raise InputError(f"{collection} holds no words; there is nothing to index")
     names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical
     document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
     lines = [f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers", *map(_describe_index, built)]

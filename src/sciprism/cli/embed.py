@@ -64,7 +64,7 @@ def embed_on_cluster(
     """Embed all parts of an input on a Ray cluster, merge them, and print the counts."""
     from sciprism.store.parts import merge as merge_parts
     from sciprism.store.ray_parts import RayJob, embed_with_ray
-    from sciprism.uses.collection import load_encoder
+    from sciprism.uses.collection import index_words, load_encoder
 
     if output.exists():
         raise InputError(f"{output} exists; parts make a new collection: name a new folder, or add to it without --ray")
@@ -81,6 +81,7 @@ def embed_on_cluster(
         embed_with_ray(job, wanted.ray, display)
         display("merge")
         report = merge_parts([job.folder], output, load_encoder, skip_bad=source.skip_bad)
+        index_words(output, display)
     shutil.rmtree(job.folder)
     _print_merge(output, report)
 
@@ -111,10 +112,11 @@ def merge(
     Example: sciprism merge parts/ -o vecs/
     """
     from sciprism.store.parts import merge as merge_parts
-    from sciprism.uses.collection import load_encoder
+    from sciprism.uses.collection import index_words, load_encoder
 
-    with ProgressDisplay("merge"):
+    with ProgressDisplay("merge") as display:
         report = merge_parts(parts, output, load_encoder, skip_bad=skip_bad)
+        index_words(output, display)
     _print_merge(output, report)
 
 
@@ -258,6 +260,7 @@ def embed(
 def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: MergeRules) -> None:
     from sciprism.store.embed import check_input, embed_files
     from sciprism.store.parts import begin_part
+    from sciprism.uses.collection import index_words
 
     check_input(source, output, corrections=rules.corrections)
     if rules.corrections and rules.merge_duplicates:
@@ -273,6 +276,8 @@ def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: Mer
             report = embed_files(
                 source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display
             )
+            if not (source.part or report.explain_nothing()):
+                index_words(output, display)
         _report(source, output, report)
 
 

@@ -65,7 +65,7 @@ def search(
     database: Annotated[str, "Search a collection that `sciprism push` copied to this address.", "--in"] = "",
     query: Annotated[list[str] | None, "A query; repeatable.", "-q", "--query"] = None,
     k: Annotated[int, "Papers to show for each query.", "-k"] = 10,
-    mode: Annotated[str, "exact, approximate, lexical or hybrid."] = "exact",
+    mode: Annotated[str, "hybrid, exact (meaning), lexical (words), approximate; auto: hybrid if it can."] = "auto",
     *,
     among: FilterChoice,
     why: Annotated[bool, "Show the sentence nearest to the query; --no-why is faster."] = True,
@@ -87,7 +87,7 @@ def search(
     words = [*filter(None, [collection if database else ""]), *(words or [])]
     collect = partial(_collect_queries, words, query or [], mode)
     rank = _search_database if database else partial(_search_folder, quick=not AS_JSON.get())
-    rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
+    mode, rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
     print_rankings("search", database or collection, rankings, mode)
 
 
@@ -101,9 +101,13 @@ def _search_folder(
     filter: Filter,
     why: bool,
     quick: bool,
-) -> list[Ranking]:
-    """Rank papers. quick: encode without torch where possible: scores may differ in digits that JSON alone shows."""
+) -> tuple[str, list[Ranking]]:
+    """Rank papers; return the mode too.
+
+    quick: encode without torch where possible: scores may differ in digits that JSON alone shows.
+    """
     from sciprism.uses.collection import load_encoder, load_query_encoder
+    from sciprism.uses.search import choose_mode
     from sciprism.uses.search import search as rank
 
     if not folder:
@@ -112,22 +116,23 @@ def _search_folder(
     queries = collect()
     few = quick and len(queries) * (1 + k * SENTENCES * why) <= FEW_TEXTS
     encoder = (load_query_encoder if few else load_encoder)(opened, model) if why or mode != "lexical" else None
-    return rank(opened, encoder, queries, k, mode=mode, filter=filter, why=why)
+    mode = choose_mode(opened, mode)
+    return mode, rank(opened, encoder, queries, k, mode=mode, filter=filter, why=why)
 
 
 def _search_database(
     address: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
-) -> list[Ranking]:
+) -> tuple[str, list[Ranking]]:
     from sciprism.databases import RemoteCollection
     from sciprism.uses.collection import load_recorded_encoder
 
-    queries = collect()
+    queries, mode = collect(), "hybrid" if mode == "auto" else mode
     with RemoteCollection(address) as remote:
         if not remote.record.complete:
             warn_unfinished(address, len(remote), "push")
         needed = why or mode != "lexical"
         encoder = load_recorded_encoder(remote.record.encoder, address, model) if needed else None
-        return remote.rank(encoder, queries, k, mode, filter, why)
+        return mode, remote.rank(encoder, queries, k, mode, filter, why)
 
 
 def _collect_queries(words: list[str], queries: Iterable[str], mode: str) -> list[str]:
@@ -146,7 +151,7 @@ def _collect_queries(words: list[str], queries: Iterable[str], mode: str) -> lis
     if not collected:
         raise InputError("no query; write its words after the collection, or -q QUERY, or - < FILE")
     if mode != "lexical" and any(map(BOOLEAN_SIGNS.search, collected)):
-        echo(f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical", error=True)
+        echo("quotes, AND, OR and NOT have an effect in --mode lexical alone", error=True)
     return collected
 
 

@@ -22,7 +22,6 @@ _PATTERNS = (
     rf"(?P<kind>postgresql)://({_HOST})?/(?P<place>[^/?@]+)/{_NAME}",
 )
 HNSW_LINKS, HNSW_CONSTRUCTION, HNSW_SEARCH = 32, 200, 128  # of approximate search, as those of the local graph
-FUSION_CONSTANT = 60  # of reciprocal ranks, as in the local search
 
 
 Address = re.Match[str]
@@ -64,8 +63,8 @@ Conditions = dict[str, Any]
 class Query(NamedTuple):
     """A search of the rows that pass conditions for the k best.
 
-    mode: "vectors", by `vector` (d,) in a column of the record; "words", by any word of the text; "both", the
-    reciprocal ranks of both, of `depth` rows each. exact: without the approximate index.
+    mode: "vectors", by `vector` (d,) in a column of the record; "words", by any word of the text. exact: without the
+    approximate index.
     """
 
     mode: str
@@ -74,7 +73,6 @@ class Query(NamedTuple):
     column: str
     distance: str
     k: int
-    depth: int
     exact: bool
     conditions: Conditions
 

@@ -26,16 +26,10 @@ SETTINGS = """SELECT set_config('enable_indexscan', %(indexes)s, true), set_conf
     set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"""
 SEARCHES = {
     "vectors": """SELECT key, paper, {sign} ({distance}) AS score FROM {table}
-        WHERE {passes} ORDER BY {distance} LIMIT %(depth)s""",
+        WHERE {passes} ORDER BY {distance} LIMIT %(k)s""",
     "words": """SELECT key, paper, ts_rank(words, query) AS score FROM {table},
         CAST(replace(plainto_tsquery('english', %(text)s)::text, ' & ', ' | ') AS tsquery) AS query
-        WHERE words @@ query AND {passes} ORDER BY score DESC, key LIMIT %(depth)s""",
-    "both": """WITH ranked AS (
-        SELECT key, row_number() OVER (ORDER BY score DESC, key) AS rank FROM ({vectors}) AS found UNION ALL
-        SELECT key, row_number() OVER (ORDER BY score DESC, key) AS rank FROM ({words}) AS found)
-        SELECT papers.key, paper, sum(1.0 / ({constant} + rank)) AS score
-        FROM ranked JOIN {table} AS papers ON papers.key = ranked.key
-        GROUP BY papers.key ORDER BY score DESC, papers.key LIMIT %(k)s""",
+        WHERE words @@ query AND {passes} ORDER BY score DESC, key LIMIT %(k)s""",
 }
 
 
@@ -109,12 +103,11 @@ class _Postgres(database.VectorDatabase):
 
     def search(self, query: database.Query) -> list[tuple[float, str]]:
         operator, sign, _ = OPERATORS[query.distance]
-        names = {"table": self._table, "passes": _join(query.conditions), "constant": database.FUSION_CONSTANT}
+        names = {"table": self._table, "passes": _join(query.conditions)}
         names |= {"sign": sign, "distance": f"{query.column} {operator} %(vector)s::vector"}
-        names |= {mode: SEARCHES[mode].format_map(names) for mode in ("vectors", "words")}
-        values = query.conditions | {"text": query.text.replace("\0", " "), "k": query.k, "depth": query.depth}
+        values = query.conditions | {"text": query.text.replace("\0", " "), "k": query.k}
         values |= {"vector": query.vector, "indexes": str(not query.exact), "scans": str(query.exact)}
-        values |= {"effort": str(min(1000, max(database.HNSW_SEARCH, 2 * query.depth)))}
+        values |= {"effort": str(min(1000, max(database.HNSW_SEARCH, 2 * query.k)))}
         with self._connection.transaction():
             self._run(SETTINGS, values)
             found = self._run(SEARCHES[query.mode].format_map(names), values)

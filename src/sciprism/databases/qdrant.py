@@ -96,15 +96,11 @@ class _Qdrant(database.VectorDatabase):
         return {str(hit.value): hit.count for hit in hits}
 
     def search(self, query: database.Query) -> list[tuple[float, str]]:
-        effort = models.SearchParams(exact=query.exact, hnsw_ef=max(database.HNSW_SEARCH, 2 * query.depth))
+        effort = models.SearchParams(exact=query.exact, hnsw_ef=max(database.HNSW_SEARCH, 2 * query.k))
         passes = {"filter": _to_filter(query.conditions)}
         words = {"query": models.TextQuery(text=query.text), "using": "text"} | passes
         nearest = {"query": query.vector, "using": query.column, "params": self.address["host"] and effort} | passes
         asked: dict[str, Any] = words if query.mode == "words" else nearest
-        if query.mode == "both":
-            rrf = models.Rrf(k=database.FUSION_CONSTANT + 1)  # it counts ranks from 0
-            parts = [models.Prefetch(limit=query.depth, **part) for part in (nearest, words)]
-            asked = {"query": models.RrfQuery(rrf=rrf), "prefetch": parts}
         request = models.QueryRequest(limit=query.k, with_payload=["paper"], **asked)
         [found] = self._client.query_batch_points(self._name, [request])
         sign = -1 if query.distance == "euclidean" and query.mode == "vectors" else 1

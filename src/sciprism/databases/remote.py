@@ -13,7 +13,7 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.databases.database import Conditions, Query, RemoteRecord, VectorDatabase, open_database
 from sciprism.errors import InputError, RunFailedError
-from sciprism.index import lexical, vector_searches
+from sciprism.index import FUSION_DEPTH, choose_share, fuse, lexical, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.records import Paper
 from sciprism.parallel import Progress, show_nothing
@@ -21,7 +21,7 @@ from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import MAX_VALUES, list_conditions
 from sciprism.store.shard_files import hash64
 from sciprism.uses.collection import load_recorded_encoder
-from sciprism.uses.search import FUSION_DEPTH, Ranking, Searchable, build_rankings, encode_queries
+from sciprism.uses.search import Ranking, Searchable, build_rankings, encode_queries
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -130,7 +130,7 @@ def _check(stored: StoredCollection, database: VectorDatabase, record: RemoteRec
         vectors = stored.read_rows(space, rows).block(0, len(rows))
         scores = vector_searches["exact"](stored, space, vectors, k, stored.mask())[0]
         for vector, here in zip(vectors, scores, strict=True):
-            query = Query("vectors", "", vector.tolist(), record.column(space), distance, k, k, exact, {})
+            query = Query("vectors", "", vector.tolist(), record.column(space), distance, k, exact, {})
             there = [score for score, _ in database.search(query)] + [np.inf] * k
             recalls.append((np.abs(here - there[:k]) <= TOLERANCE * max(1.0, float(np.abs(here).max()))).mean())
     recall, found = float(np.mean(recalls)), database.count({})
@@ -196,31 +196,36 @@ class RemoteCollection(Searchable):
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
         """Rank papers for each query, as the function `search` does."""
+        mode = "hybrid" if mode == "auto" else mode
         made_by, spaces, distance = self.record.encoder, self.record.spaces, self.record.encoder.distance
         space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, self.address)
         exact = mode == "exact" or not self.record.approximate
         if exact and mode == "approximate":
             raise InputError(f"{self.address} has no approximate index; push the collection again with --approximate")
-        kind = {"lexical": "words", "hybrid": "both"}.get(mode, "vectors")
-        depth, column = max(k, FUSION_DEPTH) if mode == "hybrid" else k, self.record.column(space)
+        depth = max(k, FUSION_DEPTH) if mode == "hybrid" else k
         given = zip(queries, [None] * len(queries) if vectors is None else vectors.tolist(), strict=True)
         with self._database.explained():
-            rest = (column, distance, k, depth, exact, self._build_conditions(filter or Filter()))
-            found = [self._search(Query(kind, text, vector, *rest)) for text, vector in given]
+            conditions = self._build_conditions(filter or Filter())
+            kind = "words" if mode == "lexical" else "vectors"
+            asked = Query(kind, "", None, self.record.column(space), distance, depth, exact, conditions)
+            found = [self._search(asked._replace(text=text, vector=vector), mode, k) for text, vector in given]
         papers = [[_read_paper(row) for row in rows] for rows in found]
         scores = np.array([[score for score, _ in rows] + [-np.inf] * (k - len(rows)) for rows in found], np.float32)
         made: dict[str, Any] = {"vectors": vectors, "space": spaces[space], "distance": distance}
         return build_rankings(queries, papers, scores, encoder=encoder if why else None, **made)
 
-    def _search(self, query: Query) -> list[tuple[float, str]]:
-        parsed = parse_query(query.text) if query.mode == "words" else None
+    def _search(self, query: Query, mode: str, k: int) -> list[tuple[float, str]]:
+        if mode == "hybrid":
+            meaning, words = (self._database.search(query._replace(mode=part)) for part in ("vectors", "words"))
+            return fuse(meaning, words, choose_share(query.text), k)
+        parsed = parse_query(query.text) if mode == "lexical" else None
         if parsed is None:
             return self._database.search(query)
         ranked = query._replace(text=" ".join(parsed.list_ranked_words()))
         return select(
             parsed,
             query.k,
-            lambda depth: self._database.search(ranked._replace(k=depth, depth=depth)),
+            lambda depth: self._database.search(ranked._replace(k=depth)),
             lambda rows: list(map(_read_paper, rows)),
         )
 

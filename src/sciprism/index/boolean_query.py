@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.index import lexical
+from sciprism.index.lexical import split_words, tokenize
 from sciprism.papers.records import Paper
 
 Mask = NDArray[np.bool_]
@@ -48,7 +48,7 @@ class BooleanQuery:
 
     def matches(self, paper: Paper) -> bool:
         """Return whether a paper passes; a phrase is in its title or in its abstract."""
-        title, abstract = (" ".join(lexical.split_words(text)) for text in (paper.title, paper.abstract))
+        title, abstract = (" ".join(split_words(text)) for text in (paper.title, paper.abstract))
         return self._matches(f" {title} | {abstract} ")
 
     def _matches(self, text: str) -> bool:
@@ -78,7 +78,7 @@ class BooleanQuery:
     def list_ranked_words(self) -> list[str]:
         """Return the words by which papers are ranked: those of the index that are under no NOT."""
         if not self.operator:
-            return lexical.tokenize([" ".join(self.words)])[0]
+            return tokenize([" ".join(self.words)])[0]
         return [] if self.operator == "NOT" else [word for part in self.parts for word in part.list_ranked_words()]
 
     def find_unranked(self) -> BooleanQuery | None:
@@ -175,12 +175,12 @@ class _Parser:
         for pattern, why in () if quoted else _UNSUPPORTED.items():
             if pattern.match(token.text):
                 raise self._error(f"{why}; or put {token.text} in quotes", token.start)
-        words = tuple(lexical.split_words(token.text))
+        words = tuple(split_words(token.text))
         if quoted and not words:
             raise self._error("these quotation marks hold no word", token.start)
         if self._query.startswith(('"', "("), token.start + len(token.text)) and not quoted:
             raise self._error("a space is missing after this word, or it names a field; there are none", token.start)
-        common = len(words) == 1 and len(words[0]) > 1 and not lexical.tokenize(words)[0]
+        common = len(words) == 1 and len(words[0]) > 1 and not tokenize(words)[0]
         return BooleanQuery("", token.start, words=words) if words and (quoted or not common) else None
 
     def _error(self, what: str, start: int) -> InputError:

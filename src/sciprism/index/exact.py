@@ -1,8 +1,7 @@
-"""Searches by vectors: their registry, the fusion of rankings, and exact search, a matrix product in blocks."""
+"""Searches by vectors: their registry, and exact search, a matrix product in blocks."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
@@ -34,27 +33,6 @@ VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] |
 """Collection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
 
 vector_searches: Registry[VectorSearch] = Registry("search mode")
-CONSTANT = 60  # smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)
-
-
-def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int) -> tuple[Floats, Rows]:
-    """Score each row with the sum of 1 / (CONSTANT + rank) over rankings (m, depth); keep the k best.
-
-    Row -1 is none. Ties go to the lower row. With fewer than k rows the rest is -inf and row -1.
-    """
-    queries = len(rankings[0])
-    best = np.full((queries, k), -np.inf, np.float32)
-    rows = np.full((queries, k), -1, np.int64)
-    for query in range(queries):
-        scores: defaultdict[int, float] = defaultdict(float)
-        for ranking in rankings:
-            for rank, row in enumerate(ranking[query].tolist(), 1):
-                if row >= 0:
-                    scores[row] += 1 / (CONSTANT + rank)
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
-        for rank, (row, score) in enumerate(ranked):
-            best[query, rank], rows[query, rank] = score, row
-    return best, rows
 
 
 @vector_searches.register("exact")

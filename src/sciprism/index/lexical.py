@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import InputError
+from sciprism.errors import InputError, ShownWarning
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, write_record
 from sciprism.papers.cleaning import fold_text
@@ -124,8 +125,28 @@ def _allocate(path: Path, dtype: Any, count: int) -> np.memmap[Any, Any]:
     return np.lib.format.open_memmap(path, "r+")
 
 
-def build(collection: StoredCollection, *, progress: Progress = show_nothing) -> None:
-    """Build the BM25 index of all papers and store it in the collection's folder."""
+def is_ready(collection: StoredCollection) -> bool:
+    """Return whether a collection has an index; warn of one that cannot be searched, and say what to do."""
+    if not (_index_folder(collection) / RECORD_NAME).is_file():
+        return False
+    try:
+        _load_index(collection)
+    except InputError as error:
+        warnings.warn(ShownWarning(f"{error}; until then papers are ranked by meaning alone"), stacklevel=2)
+        return False
+    return True
+
+
+def update(collection: StoredCollection, progress: Progress = show_nothing) -> None:
+    """Build the index where it is missing or of another state of the collection, and papers have words."""
+    try:
+        _load_index(collection)
+    except InputError:
+        build(collection, progress=progress)
+
+
+def build(collection: StoredCollection, *, progress: Progress = show_nothing) -> bool:
+    """Build the BM25 index of all papers and store it in the collection's folder; False where none has words."""
     import bm25s
 
     folder = _index_folder(collection)
@@ -142,7 +163,7 @@ def build(collection: StoredCollection, *, progress: Progress = show_nothing) ->
             builder.add(documents)
             progress("lexical index", "papers", builder.documents, collection.rows)
         if not has_words:
-            raise InputError(f"{collection.folder} holds no words; there is nothing to index")
+            return False
         index = bm25s.BM25()
         # the files of an index as bm25s writes them, and its postings in their place
         data, rows = written = [folder / f"{name}{PARTIAL_SUFFIX}" for name in POSTINGS]
@@ -158,6 +179,7 @@ def build(collection: StoredCollection, *, progress: Progress = show_nothing) ->
             path.replace(folder / name)
         sync_tree(folder)
     write_record(folder, collection, {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS})
+    return True
 
 
 def search(

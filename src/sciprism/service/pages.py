@@ -46,7 +46,7 @@ from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(include_in_schema=False, route_class=BoundedRoute)
 MAP, LAYOUT = "map", "layout.parquet"
-MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
+MODES = {"auto": "Both", "exact": "Meaning", "lexical": "Words"}
 FILTERS = ("year_from", "year_to", "author", "venue", "field")
 PAGE = 20  # papers of a page
 MAX_SIMILAR = 8
@@ -163,7 +163,7 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     served = state.find_collection(request.state.owner, name)
     stored = served.open()
     has_words = (stored.folder / "index" / "lexical").is_dir()
-    modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}
+    modes = MODES if has_words else {}
     offered = {
         "Search": ("", True),
         "Map": ("/map", has_packages()),
@@ -182,8 +182,8 @@ Library = Annotated[dict[str, Any], Depends(describe_library)]
 class Question:
     """What the address of a page of results states: the query, the mode and the filters."""
 
-    def __init__(self, request: Request, name: str, q: str = "", mode: str = "exact") -> None:
-        self.request, self.collection, self.q, self.mode = request, name, q, mode
+    def __init__(self, request: Request, name: str, q: str = "", mode: str = "auto") -> None:
+        self.request, self.collection, self.q, self.mode = request, name, q, "auto" if mode == "hybrid" else mode
         self.filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
         self.stated = {name: text for name, text in self.filters.items() if text}
 

@@ -22,7 +22,7 @@ from sciprism.service.limits import CLIENT, BoundedRoute
 from sciprism.service.responses import UnknownNameError, json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
-from sciprism.uses.search import Ranking, check_queries, search, similar, similar_to_papers
+from sciprism.uses.search import Ranking, check_queries, choose_mode, search, similar, similar_to_papers
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
@@ -103,7 +103,7 @@ class SearchRequest(Conditions):
     """Queries in words."""
 
     q: list[Annotated[str, Field(max_length=MAX_QUERY)]] = Field(min_length=1, max_length=MAX_QUERIES, fail_fast=True)
-    mode: Literal["exact", "approximate", "lexical", "hybrid"] = "exact"
+    mode: Literal["auto", "exact", "approximate", "lexical", "hybrid"] = "auto"
 
 
 class SimilarTo(Conditions):
@@ -173,7 +173,9 @@ async def find_paper(request: Request, collection: str, id: str) -> Paper:
 
 def _answer(request: Request, kind: str, body: SearchRequest | SimilarRequest, ranked: Sequence[Ranking]) -> Response:
     """Return the document of rankings, as the command of that name prints it."""
-    names = {"collection": name_collection(request, body.collection), "mode": body.mode}
+    name = name_collection(request, body.collection)
+    stored = request.app.state.service.find_collection(request.state.owner, name).open()
+    names = {"collection": name, "mode": choose_mode(stored, body.mode)}
     head = to_json({"schema": f"sciprism.{kind}/1", **names}).removesuffix(b"}")
     rankings = b",".join(to_json(ranking.to_json()) for ranking in ranked)  # one by one: a hit as a dict is large
     return Response(b'%b,"rankings":[%b]}' % (head, rankings), media_type="application/json")

@@ -182,8 +182,7 @@ def build_library(
     if reason := report.explain_nothing():
         raise InputError(reason)
     stored = StoredCollection.open(target)
-    if report.stored.encoded or report.stored.deleted or not (target / "index" / "lexical").is_dir():
-        lexical.build(stored)
+    lexical.update(stored, progress)
     return target, {
         "papers": len(stored),
         "records are merged": records - len(stored),

@@ -42,7 +42,7 @@ def fill(state: ServiceState, item: WorkspaceItem) -> None:
     report = embed(papers, encoder, folder, layout=layout, skip_bad=True, progress=progress)
     if not report.papers:
         raise InputError("no paper of the file can be used: " + "; ".join(report.reasons[:1]))
-    lexical.build(StoredCollection.open(folder))
+    lexical.update(StoredCollection.open(folder))
     reasons = [*map(item.hide_path, (*read.skipped, *report.reasons))]
     counts = {"papers": report.papers, "skipped": read.skipped_count + report.bad, "duplicates": report.duplicates}
     write_json(item.folder / REPORT, counts | {"reasons": reasons[:MAX_REASONS]})

@@ -10,11 +10,12 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.files import check_companion, write_atomically
+from sciprism.files import check_companion, lock_folder, write_atomically
+from sciprism.index import lexical
 from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
-from sciprism.parallel import DEVICE
+from sciprism.parallel import DEVICE, Progress, show_nothing
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.collection import EncoderRecord
 from sciprism.store.paper_lookup import READ_ROWS, check_filter, iterate_papers, iterate_vectors, list_ids
@@ -81,6 +82,12 @@ def load_query_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     return load_encoder(stored, model)
 
 
+def index_words(folder: Path, progress: Progress = show_nothing) -> None:
+    """Index the words of a collection's papers, where they have changed, so that searches count them too."""
+    with lock_folder(folder):
+        lexical.update(StoredCollection.open(folder), progress)
+
+
 class Collection(Searchable):
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
@@ -133,6 +140,7 @@ class Collection(Searchable):
         encoder = model if isinstance(model, Encoder) else Encoder.load(model or None)
         layout = CollectionLayout(formats=tuple(formats) if formats else None, dtype=cast("Any", dtype))
         embed(papers, encoder, folder, layout=layout)
+        index_words(Path(folder))
         collection = cls(folder)
         collection._encoder = encoder
         return collection
@@ -262,6 +270,7 @@ class Collection(Searchable):
         (1, 3, 4)
         """
         report = embed(papers, self.encoder, self.folder, replace=replace, skip_bad=skip_bad, prune=prune)
+        index_words(self.folder)
         self.stored = StoredCollection.open(self.folder)
         return report
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
+from sciprism.index import FUSION_DEPTH, fuse_searches, lexical, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.index.exact import Distance, sample_rows, topk
 from sciprism.papers.bibliography_entries import find_doi, find_url
@@ -130,7 +130,7 @@ def _find_nearest_sentences(
 
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
-FUSION_DEPTH = 100  # papers of each ranking that a hybrid search fuses
+MODES = ("auto", *vector_searches, "lexical", "hybrid")
 QUERY_BATCH = 256  # queries, in words or papers from elsewhere, per batch: bounds the papers and sentences in memory
 
 
@@ -140,16 +140,16 @@ def search(
     queries: str | Sequence[str],
     k: int = 10,
     *,
-    mode: str = "exact",
+    mode: str = "auto",
     filter: Filter | None = None,
     why: bool = True,
 ) -> list[Ranking]:
     """Rank papers for each query; the paper whose identifier a query is comes first.
 
-    mode: one of `vector_searches`, "lexical", which with why=False needs no encoder, or "hybrid". Quotes, AND, OR, NOT
-    and parentheses have an effect in mode "lexical" alone (`parse_query`).
+    mode: one of `MODES`, of which "lexical" with why=False needs no encoder (`choose_mode`). Quotes, AND, OR, NOT and
+    parentheses have an effect in mode "lexical" alone (`parse_query`).
     """
-    queries = [queries] if isinstance(queries, str) else list(queries)
+    queries, mode = [queries] if isinstance(queries, str) else list(queries), choose_mode(collection, mode)
     made_by, spaces = collection.manifest.encoder, collection.manifest.spaces
     space, vectors = encode_queries(encoder, queries, k, mode, why, made_by, spaces, collection.folder)
     k = min(k, max(1, collection.rows))
@@ -161,6 +161,11 @@ def search(
         found = _search_batch(collection, space, queries[part], own, k, mode, mask)
         rankings += _rank(collection, encoder if why else None, space, queries[part], own, found)
     return rankings
+
+
+def choose_mode(collection: StoredCollection, mode: str) -> str:
+    """Return the mode of a search: where it is "auto", hybrid if the words of the papers are indexed, else exact."""
+    return mode if mode != "auto" else "hybrid" if lexical.is_ready(collection) else "exact"
 
 
 class Searchable:
@@ -184,11 +189,12 @@ class Searchable:
         self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
     ) -> list[list[Hit]]: ...
     def search(
-        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
+        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "auto", why: bool = False, **filters: Any
     ) -> list[Hit] | list[list[Hit]]:
         """Rank papers for a query in words; for a list of queries, a list of rankings.
 
-        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). In mode lexical
+        mode: hybrid, by words and meaning, exact, by meaning, lexical, by words, or approximate, by meaning with an
+        index (`sciprism index`); auto is hybrid where the words are indexed, else exact. In mode lexical
         "quoted words" are phrases, and AND, OR, NOT and parentheses say which papers are ranked. why: find the sentence
         of each paper that is nearest to the query. filters: year_from, year_to, venue, field, author.
         """
@@ -203,7 +209,7 @@ def check_mode(mode: str, k: int = 1, modes: Collection[str] = ()) -> None:
     """Raise InputError for an unknown mode, or for no papers."""
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
-    if mode not in (known := modes or (*vector_searches, "lexical", "hybrid")):
+    if mode not in (known := modes or MODES):
         raise InputError(f"mode {mode!r} is not one of {', '.join(known)}")
 
 
@@ -282,9 +288,9 @@ def _search_batch(
         scores, rows = (np.concatenate(column) for column in zip(*ranked, strict=True))
     elif mode == "hybrid":
         depth = max(k, FUSION_DEPTH)
-        _, by_words = lexical.search(collection, queries, depth, mask)
-        _, by_meaning = vector_searches["exact"](collection, space, query_vectors, depth, mask)
-        scores, rows = reciprocal_rank_fusion([by_meaning, by_words], k)
+        by_meaning = vector_searches["exact"](collection, space, query_vectors, depth, mask)
+        by_words = lexical.search(collection, queries, depth, mask)
+        scores, rows = fuse_searches(queries, by_meaning, by_words, k)
     else:
         scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
     for number, query in enumerate(queries):
@@ -294,7 +300,7 @@ def _search_batch(
                 scores[number], rows[number] = scores[number, order], rows[number, order]
                 if rows[number, 0] != row:
                     scores[number], rows[number] = np.roll(scores[number], 1), np.roll(rows[number], 1)
-                    scores[number, 0], rows[number, 0] = 0, row  # no word in common
+                    scores[number, 0], rows[number, 0] = mode == "hybrid", row
                     if query_vectors is not None and mode in vector_searches:
                         only = np.zeros(collection.rows, bool)
                         only[row] = True

@@ -26,7 +26,7 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.encoders.settings import find_title
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
-from sciprism.index import exact
+from sciprism.index import exact, fusion
 from sciprism.parallel import Progress
 from sciprism.store.shard_files import Matrix
 from sciprism.text.template import FIELDS, Item, Template
@@ -224,6 +224,29 @@ def _index_words(texts: list[str]) -> Callable[[str], Floats]:
         return np.array(bm25.get_scores_from_ids(words) if words else np.zeros(len(texts)), np.float32)
 
     return score
+
+
+class HybridSystem(RankingSystem):
+    """Rank by an encoder's vectors and by BM25 together, as `sciprism search` does (`index.fusion`)."""
+
+    def __init__(self, meaning: VectorSystem) -> None:
+        self.meaning, self.words = meaning, BM25System()
+        self.name = f"hybrid:{meaning.name}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of both parts and of what fuses them."""
+        parts = [self.meaning.fingerprint, self.words.fingerprint, *fusion.CONSTANTS]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
+        """Yield the scores of all documents for each query."""
+        left, right = self.meaning.encode_both(queries, documents)
+        distance = cast(exact.Distance, self.meaning.distance)
+        for query, vector, words in zip(queries.texts(), left, self.words.rank(queries, documents), strict=True):
+            share = fusion.choose_share(query)
+            fused = share * fusion.scale(words) + (1 - share) * fusion.scale(exact.similarity(vector, right, distance))
+            yield fused.astype(np.float32)
 
 
 class StatedRanks(RankingSystem):

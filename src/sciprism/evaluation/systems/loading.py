@@ -30,6 +30,7 @@ from sciprism.errors import InputError, MissingExtraError, StaticModelError
 from sciprism.evaluation.systems import (
     BM25System,
     DenseSystem,
+    HybridSystem,
     NestedSystem,
     StatedRanks,
     System,
@@ -348,8 +349,9 @@ def load_systems(
     nested = [NestedSystem(system, width, cache) for system in dense for width in options.dimensions]
     once |= {system.fingerprint: system for system in nested}
     for system in once.values():
-        if isinstance(system, DenseSystem):
-            system.watch(progress)
+        encoding = system.meaning if isinstance(system, HybridSystem) else system
+        if isinstance(encoding, DenseSystem):
+            encoding.watch(progress)
     described = []
     for fingerprint, system in once.items():
         facts = {"name": system.name, "fingerprint": fingerprint}
@@ -364,8 +366,8 @@ def load_system(name: str, options: SystemOptions, cache: Path | None = None) ->
 
     `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that sciprism
     lacks; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by optimal transport;
-    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders; `TITLE=NAME` has a title for
-    tables. cache: folder of vectors.
+    `hybrid:NAME` ranks by vectors and BM25 together; `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two
+    or more encoders; `TITLE=NAME` has a title for tables. cache: folder of vectors.
     """
     title, equals, rest = name.partition("=")
     if title and equals and not Path(name).exists():
@@ -377,6 +379,8 @@ def load_system(name: str, options: SystemOptions, cache: Path | None = None) ->
     kind, _, rest = name.partition(":")
     if rest and kind in ("aspire", "aspire-ot"):
         return AspireSystem(_load_own(rest, options), match="ot" if kind == "aspire-ot" else "ts")
+    if rest and kind == "hybrid":
+        return HybridSystem(DenseSystem(load_encoder(rest, options), cache))
     encoder: EncoderProtocol
     if rest and kind in joins:
         members = [load_encoder(member.strip(), options) for member in rest.split("+")]
