@@ -26,7 +26,7 @@ import numpy as np
 from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Collection, Paper
 from sciprism.arrays import Doubles
-from sciprism.index import fuse
+from sciprism.index import fuse, lexical
 from sciprism.index.fusion import FUSION_DEPTH, Ranked, choose_share
 from sciprism.metrics.rankings import grade_rankings, ranking_metrics
 from sciprism.papers import read_papers
@@ -111,7 +111,9 @@ def rank_both(name: str, model: str, folder: Path, data: Path) -> tuple[list[str
     """Return the queries of a set, their rankings by meaning and by words, and their relevant papers."""
     source, read = SETS[name]
     papers, found = read(data / source)
-    queries = random.Random(0).sample(sorted(found), min(QUERIES, len(found)))
+    queries = sorted(found)
+    random.Random(0).shuffle(queries)
+    queries = queries[:QUERIES]
     judged = {id for query in queries for id in found[query]}
     texts = [paper for paper in papers if f"{paper.title}{paper.abstract}".strip()]
     others = [paper for paper in texts if paper.id not in judged]
@@ -121,8 +123,9 @@ def rank_both(name: str, model: str, folder: Path, data: Path) -> tuple[list[str
         chosen = [paper for paper in texts if paper.id in judged] + others[: max(0, PAPERS - len(judged))]
         Collection.create(place, chosen, model=model)
     opened = Collection(place)
-    rankings = (opened.search(queries, FUSION_DEPTH, mode=mode) for mode in ("exact", "lexical"))
-    meaning, words = ([[(hit.score, hit.id) for hit in hits] for hits in ranking] for ranking in rankings)
+    meaning = [[(hit.score, hit.id) for hit in hits] for hits in opened.search(queries, FUSION_DEPTH, mode="exact")]
+    ids, found_words = opened.ids, zip(*lexical.search(opened.stored, queries, FUSION_DEPTH, None), strict=True)
+    words = [[(float(score), ids[row]) for score, row in zip(*each, strict=True) if row >= 0] for each in found_words]
     return queries, meaning, words, {query: found[query] for query in queries}
 
 
