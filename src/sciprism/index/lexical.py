@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ BATCH = 1 << 16  # documents whose terms are counted at once
 ZEROS = bytes(1 << 20)
 COUNT = np.dtype([("term", np.int32), ("document", np.int32), ("count", np.int32)])
 POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
-"""Files of an index that are mapped: for each token the papers that have it, and their scores."""
+"""Files of an index that are mapped: for each word the scores of the papers that have it, and their rows."""
 
 
 class PostingsBuilder:
@@ -186,15 +187,16 @@ def search(
     collection: StoredCollection, queries: Sequence[str], k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return the k best rows of each query, as `exact.topk`; rows that share no word with it are dropped."""
-    index, postings = _load_index(collection)
+    index = _load_index(collection)
     best = np.full((len(queries), k), -np.inf, np.float32)
     rows = np.full((len(queries), k), -1, np.int64)
-    for i, tokens in enumerate(index.get_tokens_ids(query) for query in tokenize(queries)):
-        if tokens:
-            postings.check(tokens)
-            scores = index.get_scores_from_ids(tokens)
-            best_rows = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
-            best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
+    for i, query in enumerate(queries):
+        scores = np.zeros(collection.rows, np.float32)
+        for word in _find_words(_INDEXED_WORDS, query):
+            having, added = index.read(word)
+            scores[having] += added
+        best_rows = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
+        best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
     return best, rows
 
 
@@ -231,12 +233,8 @@ def join_text(title: str, abstract: str) -> str:
 
 def find_rows(collection: StoredCollection, word: str) -> NDArray[np.bool_]:
     """Mark the rows whose text has a word of the index."""
-    index, postings = _load_index(collection)
-    starts, has_word = index.scores["indptr"], np.zeros(collection.rows, bool)
-    token = index.vocab_dict.get(word)
-    if token is not None and token < len(starts) - 1:
-        postings.check([token])
-        has_word[index.scores["indices"][starts[token] : starts[token + 1]]] = True
+    has_word = np.zeros(collection.rows, bool)
+    has_word[_load_index(collection).read(word)[0]] = True
     return has_word
 
 
@@ -259,42 +257,41 @@ def _read_texts(collection: StoredCollection) -> Iterator[list[str]]:
         yield texts
 
 
-class _Postings:
-    """The two mapped files of an index, papers and scores by token; a token's part is compared before it is read."""
+class _Index:
+    """The words of an index and two mapped files, scores and rows by word; a part is compared before it is read.
 
-    def __init__(self, index: Any, checks: IndexChecks) -> None:
-        self._starts = index.scores["indptr"]
-        self._files = [
-            (index.scores[name].itemsize, np.memmap(checks.folder / file, np.uint8, "r"), checks.open(file))
-            for name, file in zip(("data", "indices"), POSTINGS, strict=True)
-        ]
+    It is read without bm25s, whose import takes a quarter of a second. Raises InputError where its words are split as
+    an earlier version did.
+    """
 
-    def check(self, tokens: Sequence[int]) -> None:
-        """Compare what is stored of some tokens. Raises DamagedFileError."""
-        for size, content, checks in self._files:
-            head = content.size - size * int(self._starts[-1])  # what a .npy file holds before its numbers
-            for token in tokens:
-                start, stop = (head + size * int(self._starts[token + step]) for step in (0, 1))
-                checks.check(content, start, stop)
+    def __init__(self, collection: StoredCollection) -> None:
+        folder = _index_folder(collection)
+        checks = IndexChecks(folder, collection, "lexical")
+        if checks.settings.get("words") != WORDS:
+            raise InputError(
+                f"the lexical index of {collection.folder} is of an earlier version of sciprism, which split words "
+                f"otherwise; {checks.remedy}"
+            )
+        checks.check_whole(*POSTINGS)
+        self._numbers: dict[str, int] = json.loads((folder / "vocab.index.json").read_bytes())
+        self._starts = np.load(folder / "indptr.csc.index.npy")
+        self._files = [(checks.open(name), np.memmap(folder / name, np.uint8, "r")) for name in POSTINGS]
+        for blocks, content in self._files:  # what they hold before their numbers
+            blocks.check(content, 0, 1)
+        self._postings = [np.load(folder / name, mmap_mode="r") for name in POSTINGS]
+
+    def read(self, word: str) -> tuple[Rows, Floats]:
+        """Return the rows that have a word, and what it adds to their scores. Raises DamagedFileError."""
+        number = self._numbers.get(word, -1)
+        start, stop = self._starts[number : number + 2] if 0 <= number < len(self._starts) - 1 else (0, 0)
+        for (blocks, content), numbers in zip(self._files, self._postings, strict=True):
+            head = content.size - numbers.nbytes
+            blocks.check(content, head + int(start) * numbers.itemsize, head + int(stop) * numbers.itemsize)
+        scores, rows = (numbers[start:stop] for numbers in self._postings)
+        return rows, scores
 
 
-@lru_cache(maxsize=4)
-def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
-    """Return the index; InputError where its words are split as an earlier version did."""
-    import bm25s
-
-    folder = _index_folder(collection)
-    checks = IndexChecks(folder, collection, "lexical")
-    if checks.settings.get("words") != WORDS:
-        raise InputError(
-            f"the lexical index of {collection.folder} is of an earlier version of sciprism, which split words "
-            f"otherwise; {checks.remedy}"
-        )
-    checks.check_whole(*POSTINGS)
-    for name in POSTINGS:  # what they hold before their numbers
-        checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
-    index = bm25s.BM25.load(folder, mmap=True)
-    return index, _Postings(index, checks)
+_load_index = lru_cache(maxsize=4)(_Index)
 
 
 def _index_folder(collection: StoredCollection) -> Path:
