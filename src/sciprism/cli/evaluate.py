@@ -62,7 +62,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             help="Models: folder of a model or a run, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-            "transformers:NAME, hybrid:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B. TITLE=NAME sets a title.",
+            "transformers:NAME, hybrid:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B. TITLE=NAME titles it.",
             show_default=False,
         ),
     ] = None,
