@@ -43,7 +43,7 @@ def paired_difference(a: ItemScores, b: ItemScores, *, seed: int = 0, samples: i
     gap = sample_difference(sum_samples((mine, theirs), (1, -1)))
     if math.isnan(gap.value + gap.variance):
         return PairedDifference(gap.value, nan, nan, nan, len(ids))
-    return PairedDifference(gap.value, *gap.interval(), gap.p, len(ids))
+    return PairedDifference(gap.value, *gap.limits, gap.p, len(ids))
 
 
 def describe_score(scores: ItemScores, digits: int, name: str = "value") -> dict[str, Any]:

@@ -115,7 +115,7 @@ def _bound(samples: list[ItemSample], n: int) -> tuple[tuple[float, float], tupl
     """Return our limits, and those of the percentile bootstrap."""
     parts = [{0: sample} for sample in samples]
     total = sum_samples(parts, (1, -1)[: len(parts)])
-    ours = score_interval(total) if len(parts) == 1 else sample_difference(total).interval()
+    ours = score_interval(total) if len(parts) == 1 else sample_difference(total).limits
     draws = total[0].value + (total[0].draws - total[0].value) * math.sqrt((n - 1) / n)
     low, high = np.nanquantile(draws, (0.025, 0.975))
     return ours, (float(low), float(high))

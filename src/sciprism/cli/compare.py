@@ -40,7 +40,7 @@ def compare(
     """
     from sciprism.evaluation.report.build import build_report
     from sciprism.evaluation.report.figures import read_costs, write_figures
-    from sciprism.evaluation.report.model import choose_baseline, group_by_system, read_stored_results
+    from sciprism.evaluation.report.model import group_by_system, read_stored_results
     from sciprism.evaluation.suites import suites
 
     if costs and not figures:
@@ -52,7 +52,8 @@ def compare(
     names = [system.name for system in systems]
     if baseline and baseline not in names:
         raise InputError(f"--baseline {baseline!r} must be one of these systems: {', '.join(names)}")
-    chosen = names.index(baseline) if baseline else choose_baseline(systems)
+    scored = (i for i, system in enumerate(systems) if any(map(system.done, system.runs)))
+    chosen = names.index(baseline) if baseline else next(scored, 0)
     report = build_report(systems, suites, baseline=chosen)
     drawn: dict[str, list[str]] = {}
     if figures:

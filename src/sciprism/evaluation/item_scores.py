@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,8 +96,7 @@ def draw_sample(item_scores: ItemScores, weights: Iterable[Doubles]) -> ItemSamp
 
 METHOD = "wilson-t"  # name of the method of stored intervals; results without a name have a percentile bootstrap's
 LEVEL = 0.95
-Bounds = tuple[float, float]
-Limits = tuple[float, float]  # the low and the high end of an interval
+Limits = tuple[float, float]  # the low and the high end of an interval, or of what is possible
 TINY = 1e-12  # standard errors and differences below this are rounding errors
 
 
@@ -108,7 +107,7 @@ class ItemSample:
     value: float
     draws: Doubles
     n: int
-    bounds: Bounds
+    bounds: Limits
 
     def scaled(self, factor: float) -> ItemSample:
         """Return the number times a factor."""
@@ -133,26 +132,13 @@ Samples = Mapping[int, ItemSample]
 """A number as a sum over independent sets of items, by the key of these items (`items_key`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampledDifference:
-    """A difference with its variance over items, the degrees of freedom, and its largest possible size."""
+class SampledDifference(NamedTuple):
+    """A difference with its variance over items, its limits, and the two-sided p of Student's t."""
 
     value: float
     variance: float
-    freedom: float
-    limit: float = math.inf
-
-    @property
-    def p(self) -> float:
-        """Return the two-sided p of Student's t; 1 without a variance, where all items agree."""
-        if not self.variance:
-            return 1.0
-        return 2 * float(stdtr(self.freedom, -abs(self.value / math.sqrt(self.variance))))
-
-    def interval(self) -> Limits:
-        """Return the limits, not beyond the largest possible size."""
-        half = quantile(self.freedom, LEVEL) * math.sqrt(self.variance)
-        return min(max(self.value - half, -self.limit), self.value), max(min(self.value + half, self.limit), self.value)
+    limits: Limits
+    p: float
 
 
 def sum_samples(numbers: Sequence[Samples], weights: Sequence[float]) -> Samples:
@@ -187,24 +173,26 @@ def add_limits(values: Sequence[float], limits: Sequence[Limits]) -> Limits:
 
 
 def sample_difference(samples: Samples) -> SampledDifference:
-    """Return a difference, given as `sum_samples((a, b), (1, -1))`."""
-    parts = [_difference_of_items(sample) for sample in samples.values()]
-    variance, value = sum(part.variance for part in parts), sum(part.value for part in parts)
-    below = sum(part.variance**2 / part.freedom for part in parts)
-    freedom = variance**2 / below if below > 0 else min(part.freedom for part in parts)
-    return SampledDifference(value, variance, freedom, sum(part.limit for part in parts))
+    """Return a difference, given as `sum_samples((a, b), (1, -1))`.
 
-
-def _difference_of_items(sample: ItemSample) -> SampledDifference:
-    """Return a difference on n items, its variance with one more item for it and one against.
-
-    Where all items agree, these two differ by as much as is possible, if that is known.
+    Its variance on n items is that with one more item for it and one against. Where all items agree, these two differ
+    by as much as is possible, if that is known. Limits are not beyond the largest possible size; p is 1 without a
+    variance.
     """
-    n, value, variance, limit = sample.n, sample.value, sample.error**2, max(map(abs, sample.bounds))
-    more = value**2 * (1 - (n / (n + 2)) ** 2) / (n + 1)
-    if abs(value) < TINY and not variance:
-        value, more = 0.0, 2 * limit**2 / ((n + 1) * (n + 2)) if math.isfinite(limit) else 0.0
-    return SampledDifference(value, variance + more, max(n - 1, 1), limit)
+    total = variance = below = largest = 0.0
+    for sample in samples.values():
+        n, value, more, limit = sample.n, sample.value, sample.error**2, max(map(abs, sample.bounds))
+        if abs(value) < TINY and not more:
+            value, more = 0.0, 2 * limit**2 / ((n + 1) * (n + 2)) if math.isfinite(limit) else 0.0
+        else:
+            more += value**2 * (1 - (n / (n + 2)) ** 2) / (n + 1)
+        total, variance, largest = total + value, variance + more, largest + limit
+        below += more**2 / max(n - 1, 1)
+    freedom = variance**2 / below if below > 0 else max(min(sample.n for sample in samples.values()) - 1, 1)
+    half = quantile(freedom, LEVEL) * math.sqrt(variance)
+    limits = min(max(total - half, -largest), total), max(min(total + half, largest), total)
+    p = 2 * float(stdtr(freedom, -abs(total / math.sqrt(variance)))) if variance else 1.0
+    return SampledDifference(total, variance, limits, p)
 
 
 def _sample_limits(sample: ItemSample, level: float) -> Limits:
@@ -351,7 +339,7 @@ class Aggregate:
     statistic: Statistic
     columns: tuple[str, ...]
     per_class: bool = False
-    bounds: tuple[float, float] | None = (0.0, 1.0)
+    bounds: Limits | None = (0.0, 1.0)
 
 
 aggregates: Registry[Aggregate] = Registry("aggregate")
@@ -365,7 +353,7 @@ ROUNDING = 1e-14  # largest variance that rounding leaves of a constant, for num
 CONSTANT_TOLERANCE = 1e-6  # relative difference below which single-precision predictions are equal
 
 
-def find_bounds(aggregate: str, parts: Sequence[Doubles]) -> tuple[float, float]:
+def find_bounds(aggregate: str, parts: Sequence[Doubles]) -> Limits:
     """Return the smallest and largest value of a score; a mean of values from 0 to 1 is between these."""
     definition = aggregates[aggregate]
     if definition.bounds is not None:

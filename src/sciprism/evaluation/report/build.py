@@ -18,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import holm, mean_samples
 from sciprism.evaluation.report.model import Difference, Report, ReportCell, ReportRow, Score
 from sciprism.evaluation.results import TaskResult
-from sciprism.evaluation.task import Published, Suite
+from sciprism.evaluation.task import Average, Published, Suite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -454,8 +454,8 @@ def build_report(
         counted = [(line, some) for line, some in results if line.counted]
         rows += [_task_row(line, some) for line, some in results]
         rows += [
-            replace(_average_row(average, counted, systems, baseline), view=view)
-            for average in model.build_averages(tasks_of_suite, lines, suites.get(suite))
+            replace(_average_row(suite, average, counted, systems, baseline), view=view)
+            for average in model.build_averages(lines, suites.get(suite))
         ]
         all_results += results
     return model.Report(
@@ -529,20 +529,20 @@ def _task_row(line: model.ReportLine, cells: Sequence[model.ReportCell]) -> mode
 
 
 def _average_row(
-    average: model.ReportAverage, counted: LineCells, systems: Sequence[model.SystemResults], baseline: int
+    suite: str, average: Average, counted: LineCells, systems: Sequence[model.SystemResults], baseline: int
 ) -> model.ReportRow:
     """Average the tasks that all systems have; systems that do not serve some, or have none, get none."""
-    inside = [(line, results) for line, results in counted if line.task in average.tasks]
+    inside = [(line, results) for line, results in counted if line.task[1] in average.tasks]
     statuses = [{results[i].status for _, results in inside} for i in range(len(systems))]
     members = [i for i, of_system in enumerate(statuses) if "done" in of_system and "not served" not in of_system]
     reasons = {
-        task: _explain_lacking([some for line, some in inside if line.task == task], systems, members)
+        task: _explain_lacking([some for line, some in inside if line.task[1] == task], systems, members)
         for task in average.tasks
     }
-    lacking = {task: f"{task[1]} ({reason})" for task, reason in reasons.items() if reason}
+    lacking = {task: f"{task} ({reason})" for task, reason in reasons.items() if reason}
     groups: dict[str, list[list[model.ReportCell]]] = {}
     for line, results in inside if members else ():
-        if line.task not in lacking:
+        if line.task[1] not in lacking:
             groups.setdefault(line.result.group if average.by_group else "", []).append(results)
     by_system = [[[results[i] for results in group] for group in groups.values()] for i in range(len(systems))]
     means = []
@@ -553,12 +553,12 @@ def _average_row(
     return model.ReportRow(
         name=average.name,
         kind="average",
-        suite=average.tasks[0][0],
+        suite=suite,
         cells=tuple(
             _average_cell(some, mean, None if i == baseline else means[baseline])
             for i, (some, mean) in enumerate(zip(by_system, means, strict=True))
         ),
-        tasks=tuple(task for _, task in (t for t in average.tasks if t not in lacking)) if members else (),
+        tasks=tuple(task for task in average.tasks if task not in lacking) if members else (),
         lacking=tuple(lacking.values()) if members else (),
     )
 

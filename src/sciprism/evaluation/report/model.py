@@ -19,7 +19,7 @@ import numpy as np
 import sciprism.evaluation.item_scores as intervals
 from sciprism.arrays import Doubles
 from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring, find_item_scores, read_results
-from sciprism.evaluation.task import Published, Suite, Task
+from sciprism.evaluation.task import Average, Published, Suite, Task
 
 TaskId = tuple[str, str]  # suite and task
 
@@ -111,11 +111,6 @@ def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
     return systems
 
 
-def choose_baseline(systems: Sequence[SystemResults]) -> int:
-    """Return the position of the first system that has a number."""
-    return next((i for i, system in enumerate(systems) if any(map(system.done, system.runs))), 0)
-
-
 def _build_system(name: str, runs: Iterable[StoredResult]) -> SystemResults:
     by_task: dict[TaskId, list[StoredResult]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.result.seed):
@@ -141,15 +136,6 @@ class ReportLine:
     def value(self, run: StoredResult) -> float:
         """Return the number in a run."""
         return sum(run.result.metrics[name].value for name in self.metrics) / len(self.metrics)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportAverage:
-    """A mean over the numbers of some tasks. by_group: the mean of the means of the tasks' groups."""
-
-    name: str
-    tasks: tuple[TaskId, ...]
-    by_group: bool = False
 
 
 def list_tasks(systems: Sequence[SystemResults], suites: Sequence[Suite]) -> list[TaskId]:
@@ -178,20 +164,17 @@ def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task |
     return lines if counted else [line("(mean)", names, True), *lines]
 
 
-def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: Suite | None) -> list[ReportAverage]:
+def build_averages(lines: Sequence[ReportLine], suite: Suite | None) -> list[Average]:
     """Return the averages of one suite: those declared, then by format, by group, in and out of train.
 
     Names and sets of tasks that the suite declares are not averaged again. Tasks of the suite without a result
     are members too.
     """
-    facts: dict[TaskId, TaskResult | Task] = {line.task: line.result for line in lines}
+    facts: dict[str, TaskResult | Task] = {line.task[1]: line.result for line in lines}
+    tasks = list(facts)
     for task in suite.tasks if suite else ():
-        facts.setdefault((tasks[0][0], task.name), task)  # not run: averages without it are incomplete
-    averages = [
-        ReportAverage(average.name, tuple((tasks[0][0], task) for task in average.tasks), average.by_group)
-        for average in (suite.averages if suite else ())
-        if average.tasks
-    ]
+        facts.setdefault(task.name, task)  # not run: averages without it are incomplete
+    averages = [average for average in (suite.averages if suite else ()) if average.tasks]
     groupings: tuple[Callable[[TaskResult | Task], str], ...] = (
         lambda result: f"format {result.format}" if result.format else "",
         lambda result: result.group,
@@ -199,12 +182,12 @@ def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: 
         lambda _: "all",
     )
     for label in groupings:
-        labels = {task: label(fact) for task, fact in facts.items()}
-        for name in dict.fromkeys(filter(None, (labels[task] for task in tasks))):
-            members = tuple(task for task in facts if labels[task] == name)
+        labels = {name: label(fact) for name, fact in facts.items()}
+        for name in dict.fromkeys(filter(None, map(labels.get, tasks))):
+            members = tuple(member for member in facts if labels[member] == name)
             declared_names = {mean.name.casefold() for mean in averages}
             if name.casefold() not in declared_names and set(members) not in [set(mean.tasks) for mean in averages]:
-                averages.append(ReportAverage(name, members))
+                averages.append(Average(name=name, tasks=members))
     return averages
 
 
@@ -289,7 +272,7 @@ class Difference:
     def build(cls, samples: intervals.Samples, score: Score, base: Score | None) -> Difference:
         """Return a difference with interval, two-sided p, and whether the scores differ beyond their seeds."""
         difference = intervals.sample_difference(samples)
-        low, high = difference.interval()
+        low, high = difference.limits
         apart = base is not None and are_apart([*score.by_seed.values()], [*base.by_seed.values()])
         return cls(value=difference.value, low=low, high=high, p=difference.p, apart=apart, samples=samples)
 
