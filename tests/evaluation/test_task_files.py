@@ -129,7 +129,7 @@ def test_fine_tuning_settings_are_in_the_same_file(toml):
         ("match", "best = 0", "best is 0: "),
         ("span", "max_empty_windows = -1", "max_empty_windows is -1: Input should be greater than or equal to 0"),
         ("probe", "few_shot = [{ size = 1, iterations = 2 }]", "few_shot is .*: Input should be greater than .* 2"),
-        ("pair", "tuning = { warmup = 1.0 }", "tuning is .*: Input should be less than 1"),
+        ("pair", "tuning = { dropout = 1.0 }", "tuning is .*: Input should be less than 1"),
         ("pair", "tuning = { rates = [0.0] }", r"tuning is .*: .*different numbers above 0"),
     ],
 )

@@ -13,11 +13,11 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, product, starmap
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -210,6 +210,9 @@ def assign_words(windows: Sequence[tuple[list[int], list[int]]], lengths: Sequen
 
 AXES = {"rate": "rates", "batch": "batches", "epochs": "epochs"}
 """Name of an axis of the grid on the command line -> field of `Tuning`."""
+WARMUP = 0.1  # share of the steps with a rising learning rate, which then falls to 0
+DECAY = 0.01  # weight decay, not of biases and norms
+CLIP = 1.0  # maximum gradient norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +231,14 @@ class Hyperparameters:
 class Tuning:
     """A grid of hyperparameters, and what all runs share (Gu et al. 2021, section 3).
 
-    warmup: share of the steps with a rising learning rate, which then falls to 0. dropout: of states and
-    attention. decay: weight decay, not of biases and norms. clip: maximum gradient norm, 0 for any. seeds:
-    runs of the chosen setting, whose scores are averaged.
+    dropout: of states and attention. seeds: runs of the chosen setting, whose scores are averaged.
     """
 
+    FORMER: ClassVar = {"warmup": WARMUP, "decay": DECAY, "clip": CLIP}
     rates: tuple[float, ...] = (1e-5, 3e-5, 5e-5)
     batches: tuple[int, ...] = (16, 32)
     epochs: tuple[int, ...] = (10,)
-    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.1
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    decay: Annotated[float, Field(ge=0)] = 0.01
-    clip: Annotated[float, Field(ge=0)] = 1.0
     seeds: Positive = 1
 
     def __post_init__(self) -> None:
@@ -267,7 +266,7 @@ class Tuning:
     @property
     def shared(self) -> dict[str, float]:
         """Return the settings that all runs share, as JSON values."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*AXES.values(), "seeds")}
+        return {"warmup": WARMUP, "dropout": self.dropout, "decay": DECAY, "clip": CLIP}
 
 
 class LinearHead(nn.Module):
@@ -325,7 +324,7 @@ class DivergedRunError(Exception):
 
 
 class TunableEncoder:
-    """An encoder that is fine-tuned repeatedly, each time from its original weights.
+    """An encoder that is fine-tuned repeatedly, each time from its original weights with a new head.
 
     Raises InputError for float16, whose small gradients would be lost.
     """
@@ -338,18 +337,19 @@ class TunableEncoder:
         self._trained = {name: p.requires_grad for name, p in encoder.model.named_parameters()}
 
     @contextmanager
-    def start_run(self, width: int, dropout: float, seed: int) -> Iterator[TuningRun]:
+    def start_run(self, width: int, dropout: float, seed: int) -> Iterator[Self]:
         """Yield a run with a new head and all weights trainable; restore the encoder afterwards."""
         model = self.encoder.model
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            head = LinearHead(model.config.hidden, width, dropout).to(self.encoder.device)
+            self.head = LinearHead(model.config.hidden, width, dropout).to(self.encoder.device)
+        self.modules = nn.ModuleDict({"model": model, "head": self.head})
         for parameter in model.parameters():
             parameter.requires_grad_(True)
         model.set_dropout(dropout)
         frozen, model.frozen_text = model.frozen_text, False
         try:
-            yield TuningRun(self.encoder, head, self.route)
+            yield self
         finally:
             model.frozen_text = frozen
             model.load_state_dict(self._weights)
@@ -359,21 +359,11 @@ class TunableEncoder:
                 parameter.grad = None
             self.encoder.prepare()
 
-
-class TuningRun:
-    """An encoder and a head in training, and their outputs."""
-
-    def __init__(self, encoder: Encoder, head: LinearHead, route: str) -> None:
-        self.encoder, self.head, self.route = encoder, head, route
-        self.modules = nn.ModuleDict({"model": encoder.model, "head": head})
-
-    def train(
-        self, examples: Sequence[TuningExample], loss: TuningLoss, setting: Hyperparameters, tuning: Tuning, seed: int
-    ) -> int:
+    def train(self, examples: Sequence[TuningExample], loss: TuningLoss, setting: Hyperparameters, seed: int) -> int:
         """Train for all epochs; return the steps. Raises DivergedRunError where a loss is not finite."""
-        settings = OptimizerSettings(lr=setting.rate, weight_decay=tuning.decay)
+        settings = OptimizerSettings(lr=setting.rate, weight_decay=DECAY)
         optimizer = build_optimizer(self.modules.named_parameters(), settings)
-        schedule = Schedule(name="linear", warmup=tuning.warmup)
+        schedule = Schedule(name="linear", warmup=WARMUP)
         steps = math.ceil(len(examples) / setting.batch)
         self.modules.train()
         for step in range(steps * setting.epochs):
@@ -385,8 +375,7 @@ class TuningRun:
             gradients = self._gradients([examples[row] for row in rows], loss, random_bits(seed, step) >> 8)
             if not math.isfinite(gradients):
                 raise DivergedRunError(f"the loss is {gradients} at step {step}")
-            if tuning.clip:
-                nn.utils.clip_grad_norm_(self.modules.parameters(), tuning.clip)
+            nn.utils.clip_grad_norm_(self.modules.parameters(), CLIP)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return steps * setting.epochs
@@ -510,7 +499,7 @@ class TuningExperiment:
         began, width = time.monotonic(), self.problem.width
         with self.encoder.start_run(width, tuning.dropout, seed) as run:
             try:
-                facts["steps"] = run.train(self.train_examples, self.problem.loss, setting, tuning, seed)
+                facts["steps"] = run.train(self.train_examples, self.problem.loss, setting, seed)
                 trained = time.monotonic() - began
                 outputs = {split: run.outputs(self.examples[split]) for split in splits}
             except DivergedRunError:

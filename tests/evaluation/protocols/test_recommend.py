@@ -8,7 +8,7 @@ from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.recommend import RankerSettings, RecommendProtocol, build_shown_lists
+from sciprism.evaluation.protocols.recommend import RecommendProtocol, build_shown_lists
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 
@@ -65,8 +65,9 @@ def clicks(count=80):
     )
 
 
-def test_the_net_learns_what_people_click(tmp_path):
-    protocol = RecommendProtocol(net=RankerSettings(learning_rate=0.01), repeats=2)
+def test_the_net_learns_what_people_click(tmp_path, monkeypatch):
+    monkeypatch.setattr("sciprism.evaluation.protocols.recommend.LEARNING_RATE", 0.01)
+    protocol = RecommendProtocol(repeats=2)
     found = protocol.evaluate(clicks(), build_system(tmp_path, 4), VIEW)
     assert estimate(found.item_scores["adj-p@1"]) > 0.8 < estimate(found.item_scores["adj-ndcg"])
     assert found.dropped.count("paper without text, zero vector") == 1

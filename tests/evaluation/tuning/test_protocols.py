@@ -28,7 +28,6 @@ from sciprism.evaluation.tuning import (
     DIVERGED,
     TunableEncoder,
     Tuning,
-    TuningRun,
     Window,
     WindowTokenizer,
     find_first_pieces,
@@ -167,13 +166,13 @@ def test_few_windows_without_the_answer_are_trained_on(system, monkeypatch):
     trained, data = [], questions(10, unanswerable=0.2)
     contexts = [f"{context} {'bird ' * 300}" for context in data.contexts]
     data, once = replace(data, contexts=contexts), replace(FAST, epochs=(1,))
-    train = TuningRun.train
+    train = TunableEncoder.train
 
     def record(tuned, examples, *rest):
         trained.append([each for each in examples if data.answers[each.row]])
         return train(tuned, examples, *rest)
 
-    monkeypatch.setattr(TuningRun, "train", record)
+    monkeypatch.setattr(TunableEncoder, "train", record)
     for empty in (None, 1, 0):
         outcome = SpanProtocol(length=32, stride=2, max_empty_windows=empty, tuning=once).evaluate(data, system, VIEW)
         assert outcome.item_scores["f1"].ids == tuple(data.ids[row] for row in data.test)
@@ -223,7 +222,7 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
 
 
 def test_runs_that_fail_are_flagged(system, monkeypatch):
-    monkeypatch.setattr(TuningRun, "_gradients", lambda *_: float("nan"))
+    monkeypatch.setattr(TunableEncoder, "_gradients", lambda *_: float("nan"))
     outcome = PairProtocol(tuning=FAST).evaluate(segments(), system, VIEW)
     assert outcome.dropped.ids[DIVERGED] == outcome.dropped.ids[COLLAPSED] == ["seed 0"]
     monkeypatch.undo()

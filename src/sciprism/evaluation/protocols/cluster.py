@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,17 +164,17 @@ SOURCE_METRICS = ("union", "grid")
 class ClusterSourcesProtocol:
     """Score B3 F1 from source to source (S2AND, "custom block transfer"; SciRepEval's S2AND-mini).
 
-    "union": for each source, the model of all other sources, averaged; with `leave_self_in` the model of all.
+    "union": for each source, the model of all other sources, averaged.
     "grid": the model of each source on each source, averaged. SciRepEval publishes the mean "of all values in
     the printed table" without naming its rows, so both are given; all cells are in the details, next to the
     exact-name baseline. The items behind a number are its cells. Features, blocks and the space of settings are
     S2AND's; settings are drawn at random where its code draws by hyperopt, and trees stop at the best dev AUC.
     """
 
+    FORMER: ClassVar = {"leave_self_in": False}
     train_pairs: Positive = 100_000
     dev_pairs: Positive = 10_000
     trials: Count = 25
-    leave_self_in: bool = False
     metrics: tuple[str, ...] = SOURCE_METRICS
 
     def __post_init__(self) -> None:
@@ -192,7 +192,7 @@ class ClusterSourcesProtocol:
             for name, of_source in splits.items()
         }
         train_sources: list[tuple[str, ...]] = [(name,) for name in splits]
-        train_sources += [tuple(n for n in splits if self.leave_self_in or n != name) for name in splits]
+        train_sources += [tuple(n for n in splits if n != name) for name in splits]
         models = [self._train(pairs, sources, context.seed) for sources in train_sources]
         cuts, count = _choose_cuts(mentions, splits, models, train_sources), len(splits)
         union: dict[str, float] = {}

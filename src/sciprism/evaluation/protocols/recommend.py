@@ -7,9 +7,9 @@ import math
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -40,18 +40,8 @@ PATIENCE = 5  # epochs without a lower dev loss
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankerSettings:
-    """How the network is built and trained; the published files state its form, not these values.
-
-    project, weighting: no map of the query paper's vector, and the weights of clicks that the published code computes.
-    """
-
-    hidden: int = 32
-    margin: float = 1.0
-    learning_rate: float = 1e-3
-    project: Literal[False] = False
-    weighting: Literal["as coded"] = "as coded"
+HIDDEN, MARGIN, LEARNING_RATE = 32, 1.0, 1e-3  # of the network, whose form alone the published files state
+WEIGHTING = "as coded"  # the weights of clicks are those that the published code computes
 
 
 @protocols.register("recommend")
@@ -65,7 +55,8 @@ class RecommendProtocol:
     vector.
     """
 
-    net: RankerSettings = field(default_factory=RankerSettings)
+    _NET: ClassVar = {"hidden": 32, "margin": 1.0, "learning_rate": 1e-3, "project": False, "weighting": "as coded"}
+    FORMER: ClassVar = {"net": {"": "RankerSettings", **_NET}}
     repeats: Positive = 5
     metrics: tuple[str, ...] = METRICS
 
@@ -87,7 +78,7 @@ class RecommendProtocol:
         vectors = torch.from_numpy(encode_rows(system, papers, np.flatnonzero(has_text)))
         train, dev, test = (build_shown_lists(data, part) for part in (data.train, data.dev, data.test))
         seeds = range(context.seed, context.seed + self.repeats)
-        nets = map_threads(lambda seed: train_ranker(train, dev, vectors, data.propensities, self.net, seed), seeds)
+        nets = map_threads(lambda seed: train_ranker(train, dev, vectors, data.propensities, seed), seeds)
         with torch.inference_mode():
             shown = [_scores(net, test, vectors, np.arange(len(test.features))).numpy() for net, _, _ in nets]
         scored = [_item_scores(data, test, np.split(each.astype(np.float64), test.starts[1:-1])) for each in shown]
@@ -95,7 +86,7 @@ class RecommendProtocol:
         details = {
             "clicks": {"train": len(data.train), "dev": len(data.dev), "test": len(data.test)},
             "papers": len(data.papers),
-            "weighting": self.net.weighting,
+            "weighting": WEIGHTING,
             "epochs": [epoch for _, epoch, _ in nets],
         }
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
@@ -135,11 +126,11 @@ class ShownLists:
 class ClickRanker(nn.Module):
     """Scores papers by eleven features."""
 
-    def __init__(self, hidden: int, seed: int) -> None:
+    def __init__(self, seed: int) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.layers = nn.Sequential(
-            _build_linear(FEATURES, hidden, generator), nn.ReLU(), _build_linear(hidden, 1, generator)
+            _build_linear(FEATURES, HIDDEN, generator), nn.ReLU(), _build_linear(HIDDEN, 1, generator)
         )
 
     def forward(self, features: Tensor, queries: Tensor, shown: Tensor) -> Tensor:
@@ -169,7 +160,6 @@ def train_ranker(
     dev: ShownLists,
     vectors: Tensor,
     propensities: NDArray[np.float64],
-    settings: RankerSettings,
     seed: int,
 ) -> tuple[ClickRanker, int, float]:
     """Return the network of the epoch with the lowest dev loss, that epoch (from 1) and its loss.
@@ -177,21 +167,21 @@ def train_ranker(
     A click's loss is meant to be weighted by 1 / propensity of its position, propensities scaled to mean 1. SciDocs as
     coded overwrites the position, so every click has the weight of the last one.
     """
-    net = ClickRanker(settings.hidden, seed)
+    net = ClickRanker(seed)
     shuffle = np.random.default_rng(seed)
-    optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
+    optimizer = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE)
     weight = float(np.float32(1.0 / (propensities / propensities.mean())[-1]))
     pairs = train.pairs()
     best, best_epoch, best_state = math.inf, 0, copy.deepcopy(net.state_dict())
     for epoch in range(1, EPOCHS + 1):
         order = shuffle.permutation(len(pairs))
         for start in range(0, len(order), BATCH):
-            loss = _loss(net, train, vectors, pairs[order[start : start + BATCH]], weight, settings.margin)
+            loss = _loss(net, train, vectors, pairs[order[start : start + BATCH]], weight)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.inference_mode():
-            dev_loss = float(_loss(net, dev, vectors, dev.pairs(), weight, settings.margin))
+            dev_loss = float(_loss(net, dev, vectors, dev.pairs(), weight))
         if dev_loss < best:
             best, best_epoch, best_state = dev_loss, epoch, copy.deepcopy(net.state_dict())
         elif epoch - best_epoch >= PATIENCE:
@@ -208,9 +198,9 @@ def _build_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.L
     return cast(nn.Linear, layer)
 
 
-def _loss(net: ClickRanker, lists: ShownLists, vectors: Tensor, pairs: Rows, weight: float, margin: float) -> Tensor:
+def _loss(net: ClickRanker, lists: ShownLists, vectors: Tensor, pairs: Rows, weight: float) -> Tensor:
     better, worse = (_scores(net, lists, vectors, rows) for rows in pairs.T)
-    losses = F.margin_ranking_loss(better, worse, torch.ones_like(better), margin, reduction="none")
+    losses = F.margin_ranking_loss(better, worse, torch.ones_like(better), MARGIN, reduction="none")
     return (losses * weight).mean()
 
 
