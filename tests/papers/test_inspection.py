@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from sciprism.papers.inspection import inspect_papers
-from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
+from sciprism.papers.read import FileReport, ReadReport
 from sciprism.papers.records import Paper
 
 ABSTRACT = "We measure it and we find that it depends on the motion of the water."
@@ -16,7 +16,7 @@ PAPERS = [
 
 def test_counts():
     report = ReadReport(
-        files=[FileReport("a.bib", "bibtex", 4, 1)], skipped=[SkippedRecord("a.bib", 5, 9, "broken")], ignored=2
+        files=[FileReport("a.bib", "bibtex", 4, 1)], skipped=["a.bib, record 5 (line 9): broken"], ignored=2
     )
     found = inspect_papers(iter(PAPERS), report)
     assert found.papers == 4

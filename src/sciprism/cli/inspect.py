@@ -62,7 +62,7 @@ def inspect(files: PaperFiles, reading: IdentifiedReading) -> None:
 def _naming_bad_records(report: ReadReport, skip_bad: bool) -> Iterator[None]:
     """Name bad records before what is printed; after it they are a failure, and before it where no record is good."""
     if report.skipped and not report.papers and not skip_bad:
-        raise InputError(str(report.skipped[0]))
+        raise InputError(report.skipped[0])
     print_skipped(report.skipped, report.skipped_count)
     yield
     if report.skipped and not skip_bad:

@@ -59,28 +59,16 @@ class FileReport:
     unread_columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedRecord:
-    """A record that was not used; the number is None where the whole file is unusable."""
-
-    path: str
-    number: int | None
-    line: int | None
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{Place(self.path, self.number, self.line)}: {self.reason}"
-
-
 @dataclass(slots=True)
 class ReadReport:
     """Counts of every file; filled while records are read, complete after the last record.
 
-    `ignored` counts files of folders that no reader recognizes.
+    `skipped` has the place and the reason of records that were not used, `ignored` counts files of folders that no
+    reader recognizes.
     """
 
     files: list[FileReport] = field(default_factory=list)
-    skipped: list[SkippedRecord] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     ignored: int = 0
 
     @property
@@ -319,7 +307,7 @@ class _RecordStream(Generic[Record]):
     ) -> None:
         if piece and piece.number:  # of a whole file another part says so
             return
-        skipped = SkippedRecord(counts.path, number, line, reason)
+        skipped = f"{Place(counts.path, number, line)}: {reason}"
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")
         counts.skipped += 1

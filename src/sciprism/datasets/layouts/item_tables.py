@@ -216,8 +216,7 @@ def read_item_table(paths: Sequence[str | Path], dropped: DropReport) -> ItemTab
     table, report = ItemTable(dropped), ReadReport()
     for paper in read_papers(paths, skip_bad=True, report=report):
         table.add(paper.id, paper)
-    for skipped in report.skipped:
-        dropped.add("record that is not a usable paper", str(skipped))
+    dropped.add_all("record that is not a usable paper", report.skipped)
     if not len(table):
         reason = f": {report.skipped[0]}" if report.skipped else ""
         raise InputError(f"{', '.join(map(str, paths))}: no papers{reason}")
