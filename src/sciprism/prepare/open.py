@@ -81,13 +81,6 @@ class OpenPart:
             self.sampling.drop(ELSEWHERE if part else "paper without a title", paper.id)
         return part == self.part
 
-    def has_query(self, text: str) -> bool:
-        """Return whether the words of a query are not the title of a paper of another part."""
-        part = self.find_part(Paper(id=UNNAMED, title=text))
-        if part not in (None, self.part):
-            self.sampling.drop("query that is the title of a paper of another part", text)
-        return part in (None, self.part)
-
     def select(self, papers: Sequence[PaperAnswers], limit: int) -> list[PaperAnswers]:
         """Return the papers whose ids have the lowest hashes, at most `limit`, 0 for all; count them."""
         rows = replace(self.sampling, limit=limit).select([paper.id for paper, _ in papers])
@@ -212,10 +205,12 @@ def build_clicks(source: OpenPart) -> Iterator[Example]:
     """Yield queries with clicked and other shown papers; papers of other parts are dropped."""
     lists = []
     for row in source.records("search.jsonl.gz"):
-        if source.has_query(row["query"]):
-            candidates = [(parse_s2_paper(record), record["score"]) for record in row["candidates"]]
-            shown = [(paper, score) for paper, score in candidates if source.has_paper(paper)]
-            lists.append(ScoredList(row["query"], [paper for paper, _ in shown], [score for _, score in shown]))
+        if source.find_part(Paper(id=UNNAMED, title=row["query"])) not in (None, source.part):
+            source.sampling.drop("query that is the title of a paper of another part", row["query"])
+            continue
+        candidates = [(parse_s2_paper(record), record["score"]) for record in row["candidates"]]
+        shown = [(paper, score) for paper, score in candidates if source.has_paper(paper)]
+        lists.append(ScoredList(row["query"], [paper for paper, _ in shown], [score for _, score in shown]))
     return sample_clicks(lists, source.sampling)
 
 

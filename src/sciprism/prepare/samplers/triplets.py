@@ -184,17 +184,15 @@ class SciNCLSampler(TripletSampler):
 
     triplets: of one query; hard: of them with a far neighbour as negative. near, far: ranks at which the
     bands of positives and of hard negatives end (k+ and k-): numbers, or shares of the papers that have
-    neighbours. near_width, far_width: ranks in a band, 0 for as many as are sampled. easy_from: where the
-    easy negatives come from, none of which is among the first `far` neighbours; the published code took them
-    from the queries. max_queries: 0 for all. dim: of the graph's embedding.
+    neighbours; a band has as many ranks as triplets need. easy_from: where the easy negatives come from, none of
+    which is among the first `far` neighbours; the published code took them from the queries. max_queries: 0 for all.
+    dim: of the graph's embedding.
     """
 
     triplets: Positive = 5
     hard: Count = 2
     near: int | float = 25
     far: int | float = 4000
-    near_width: Count = 0
-    far_width: Count = 0
     easy_from: Literal["corpus", "queries"] = "corpus"
     max_queries: Count = 0
     dim: Positive = 512
@@ -203,9 +201,6 @@ class SciNCLSampler(TripletSampler):
     def _check(self) -> SciNCLSampler:
         if self.hard > self.triplets:
             raise ValueError(f"{self.triplets} triplets, {self.hard} of them hard: at most all of them can be hard")
-        for name, width, count in (("near", self.near_width, self.triplets), ("far", self.far_width, self.hard)):
-            if width and width < count:
-                raise ValueError(f"{name}_width {width} is narrower than the {count} ranks sampled from it")
         return self
 
     def bands(self, corpus: int) -> tuple[range, range]:
@@ -213,8 +208,8 @@ class SciNCLSampler(TripletSampler):
 
         Raises InputError if a band begins before rank 0 or ends beyond the graph, or if the bands overlap.
         """
-        near = _band("near", self.near, self.near_width or self.triplets, corpus)
-        far = _band("far", self.far, self.far_width or self.hard, corpus)
+        near = _band("near", self.near, self.triplets, corpus)
+        far = _band("far", self.far, self.hard, corpus)
         if far.start < near.stop:
             raise InputError(
                 f"the far band, ranks {far.start} to {far.stop}, begins before the near band ends at "
@@ -239,9 +234,8 @@ class SciNCLSampler(TripletSampler):
         """Yield the sample of each query, as rows of names, in the order of the rows.
 
         vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are dropped.
-        Another turn gives another sample, as far as the bands are wider than what is sampled from them. The
-        triplets are zipped as published: the nearest positives meet easy negatives, the last ones hard
-        negatives.
+        Another turn gives other easy negatives. The triplets are zipped as published: the nearest positives meet
+        easy negatives, the last ones hard negatives.
         """
         rows = rows_with_vectors(vectors)
         near, far = self.bands(len(rows))
@@ -267,11 +261,7 @@ class SciNCLSampler(TripletSampler):
     ) -> QuerySample:
         row, turn = query
         random = seeded_random(self.seed, names[row], turn)
-        near, far = bands
-        positives, hard = (
-            ranked[sorted(random.sample(band, count)) if len(band) > count else list(band)].tolist()
-            for band, count in ((near, self.triplets), (far, self.hard))
-        )
+        positives, hard = (ranked[list(band)].tolist() for band in bands)
         easy = _sample_others(random, pool, {row, *ranked.tolist()}, self.triplets - self.hard)
         if len(easy) < self.triplets - self.hard:
             return QuerySample(dropped=((NO_EASY, names[row]),))
