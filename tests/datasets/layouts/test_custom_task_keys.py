@@ -5,7 +5,7 @@ import pytest
 from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
 
 SETTINGS = {
-    "probe": ("classification", "f1_macro", 'data = "ozone/papers.csv"\ndraw_seed = 1\n', "415e3a43106f3e4d"),
+    "probe": ("classification", "f1_macro", 'data = "ozone/papers.csv"\n', "33ed17ce0a3a2d3c"),
     "rerank": ("search", "ndcg", 'data = "ozone"\n', "8303d55276c6b45d"),
     "retrieve": ("search", "ndcg@10", 'data = "ozone"\nwithout_itself = true\n', "6959e29451a1ad98"),
     "label": ("classification", "recall@5", 'data = "ozone"\n', "e4841ae6a6cd5eca"),

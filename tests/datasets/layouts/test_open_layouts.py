@@ -149,13 +149,12 @@ def test_rare_keywords_link():
     assert links[0] == {1} and links[1] == {0} and not any(links[2:])  # ln(300 / 2) = 5.01
 
 
-def test_a_corpus_of_links_with_and_without_its_query(graph):
+def test_a_corpus_of_links_excludes_its_query(graph):
     without = LinkedCorpus(data="citegraph_vis", link="citation", queries=5, min_links=2).read(graph)
     assert len(without.documents) == 30 and len(without.queries) == 5
     for query, judged, out in zip(without.query_ids, without.judged, without.excluded, strict=True):
         assert [without.document_ids[row] for row in out] == [query] and query not in judged
     assert without.dropped.count("paper with too few links to be a query") == 2
-    assert LinkedCorpus(data="citegraph_vis", link="citation", keep_query=True).read(graph).excluded is None
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ class LabelledTable:
     the papers into separate problems.
 
     A column `split` says train, dev or test. Without one, `TEST_SHARE` of each class is test, sampled by a
-    hash of the ids and `draw_seed`; papers with several classes or with numbers are sampled as one class.
+    hash of the ids; papers with several classes or with numbers are sampled as one class.
     allow_missing: score although many labelled papers have no text in `papers` (`references`).
     """
 
@@ -88,7 +88,6 @@ class LabelledTable:
     target: Literal["class", "number"] = "class"
     positive: str = ""
     group: str = ""
-    draw_seed: int = 0
     allow_missing: bool = False
 
     def read(self, data_root: DataRoot) -> ProbeInput:  # noqa: ARG002 (the signature of layouts)
@@ -153,14 +152,14 @@ class LabelledTable:
                 raise missing.row.error("no split, but other rows have one")
             return {name: row.part for name, row in labelled.items()}
         classes = {name: target if isinstance(target, str) else "" for name, target in targets.items()}
-        parts = split_by_hash(classes, self.draw_seed)
+        parts = split_by_hash(classes)
         for name, part in parts.items():
             if part == "test":
                 dropped.add(f"no split: {TEST_SHARE:.0%} of a class sampled as test by a hash of the id", name)
         return parts
 
 
-def split_by_hash(classes: Mapping[str, str], seed: int) -> dict[str, str]:
+def split_by_hash(classes: Mapping[str, str], seed: int = 0) -> dict[str, str]:
     """Return id -> "train" or "test", given id -> class: in each class, the ids with lowest hash are test.
 
     The order of the rows does not matter. A class of two papers or more has at least one in each part; a

@@ -179,14 +179,13 @@ class CustomMentions:
 
     data: a folder with `papers` and `signatures`: signature_id, paper_id, name, author_id, and optionally
     block (default: first initial and surname), position (of the author on the paper, from 0), affiliations,
-    email and split. Without a split, blocks are sampled by a hash of their names and `draw_seed`:
+    email and split. Without a split, blocks are sampled by a hash of their names:
     `split_by_hash` selects test, then dev among the rest. allow_missing: score although many papers are absent.
     """
 
     data: str = ""
     papers: tuple[str, ...] = ()
     signatures: str = ""
-    draw_seed: int = 0
     allow_missing: bool = False
 
     def read(self, data_root: DataRoot) -> Signatures:  # noqa: ARG002 (the signature of layouts)
@@ -213,9 +212,9 @@ class CustomMentions:
         check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
         parts = splits
         if not any(splits.values()):
-            parts = split_by_hash(dict.fromkeys(splits, ""), self.draw_seed)
+            parts = split_by_hash(dict.fromkeys(splits, ""))
             rest = dict.fromkeys((block for block in splits if parts[block] != "test"), "")
-            drawn = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
+            drawn = [block for block, part in split_by_hash(rest, seed=1).items() if part == "test"]
             parts |= dict.fromkeys(drawn, "dev")
             for block, part in parts.items():
                 dropped.add(f"no split: {part} block sampled by a hash of its name", block)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -519,17 +519,16 @@ def _build_pools(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedCorpus:
-    """Retrieve the papers linked to a paper among all test papers of a data set.
+    """Retrieve the papers linked to a paper among all others of the test papers of a data set.
 
-    keep_query: keep the query in its own ranking, where it ranks first; SciMult keeps it.
     queries: how many to sample of those with at least `min_links` links, 0 for all.
     """
 
+    FORMER: ClassVar = {"keep_query": False}
     data: str
     link: str
     queries: int = 0
     min_links: int = 1
-    keep_query: bool = False
     seed: int = 0
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
@@ -541,8 +540,7 @@ class LinkedCorpus:
         relevant = {entries[row].paper.id: dict.fromkeys(sorted(links[row]), 1) for row in queried}
         documents = [entry.paper for entry in entries]
         corpus = _build_corpus([documents[row] for row in queried], documents, relevant, dropped)
-        excluded = None if self.keep_query else [to_rows([row]) for row in queried]
-        return replace(corpus, query_role="paper", excluded=excluded)
+        return replace(corpus, query_role="paper", excluded=[to_rows([row]) for row in queried])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot, as_id, find_file, list_names, require_data_file
 from sciprism.datasets.inputs import Answer, PairInput, SpanInput, Target, concatenate
-from sciprism.datasets.layouts.item_tables import clean_text, number_duplicates, parse_number
+from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, number_duplicates, parse_number
 from sciprism.datasets.open_data import PARTS, Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -22,7 +22,6 @@ ROOTS = ("", "blurb", "linkbert", "LinkBERT")
 """Folders of LinkBERT's copy of BLURB, relative to the data root."""
 SUBFOLDERS = ("", "data", "data/tokcls", "data/seqcls", "tokcls", "seqcls")
 ENDINGS = ("", ".tsv", ".txt", ".json", ".jsonl")
-NO_TEXT = "no text"
 PART_NAMES = {"train": "train", **dict.fromkeys(("dev", "val", "valid", "validation"), "dev"), "test": "test"}
 """Name in a file -> our name of the part."""
 
