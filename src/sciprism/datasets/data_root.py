@@ -31,15 +31,6 @@ _KEYED = JsonLayout(keyed=True)
 class DataFile(InputFile):
     """A data file, whose text is as it is."""
 
-    def members(self) -> Iterator[tuple[str, Any]]:
-        """Yield each (id, record) of a JSON file that is one object, id -> record."""
-        if not self.head().lstrip().startswith("{"):
-            raise InputError(f"{self.path}: expected one JSON object keyed by id")
-        for number, line, member, reason in parse_json(self, _KEYED):
-            if not isinstance(member, tuple):
-                raise InputError(f"{self.path}, record {number} (line {line}): {reason or 'not a member of an object'}")
-            yield member
-
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end)."""
         for number, line in enumerate(self._decoded(), 1):
@@ -170,13 +161,6 @@ def select_data(names: Iterable[str]) -> list[PublishedData]:
     return list(selected.values())
 
 
-def describe_obtaining(name: str, folder: Path | None) -> str:
-    """Return how the data set of a path in a data folder is obtained, "" where the manifest lacks it."""
-    data = read_manifest().get(Path(name).parts[0]) if name else None
-    obtain = data.obtain if data else ""
-    return obtain if folder is None else obtain.replace("FOLDER", str(folder))
-
-
 class DataRoot:
     """Find data by name and record which files were read, for the provenance of results.
 
@@ -196,7 +180,8 @@ class DataRoot:
         path = Path(name) if Path(name).is_absolute() else (self.folder or Path()) / name
         if not path.exists():
             where = f"in {self.folder}" if self.folder else "here; pass --data or set SCIPRISM_DATA"
-            obtain = obtain or describe_obtaining(name, self.folder)
+            if not obtain and name and (data := read_manifest().get(Path(name).parts[0])):
+                obtain = data.obtain.replace("FOLDER", str(self.folder or "FOLDER"))
             error = InputError if Path(name).is_absolute() else AbsentDataError  # a custom task names its files
             raise error(f"the data {name!r} are not {where}{f'; {obtain}' if obtain else ''}")
         return path
@@ -267,7 +252,12 @@ class DataRoot:
     def members(self, path: Path) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of a JSON file that is one object keyed by id, however long."""
         with self._open(path) as file:
-            yield from file.members()
+            if not file.head().lstrip().startswith("{"):
+                raise InputError(f"{path}: expected one JSON object keyed by id")
+            for number, line, member, reason in parse_json(file, _KEYED):
+                if not isinstance(member, tuple):
+                    raise InputError(f"{path}, record {number} (line {line}): {reason or 'not a member of an object'}")
+                yield member
 
     def lines(self, path: Path) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end) of a text file, also gzipped."""

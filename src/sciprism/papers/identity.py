@@ -18,7 +18,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-import sciprism.papers.identity as identity
 from sciprism.papers.cleaning import derive_id, normalize_arxiv, normalize_doi, normalize_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
 
@@ -417,22 +416,22 @@ class MergedRecords:
 
     def add(self, paper: Paper, content: int | None = None) -> None:
         """Add the next record of the input. content: a hash of it, where the paper has nothing but its ids."""
-        ids = identity.list_ids(paper) | {"id": paper.id}
+        ids = list_ids(paper) | {"id": paper.id}
         for name, keys in self._keys.items():
-            keys.append(identity.hash_text(ids.get(name, "")))
+            keys.append(hash_text(ids.get(name, "")))
         if content is None:
             fields = (getattr(paper, name) for name in FIELDS)
-            content = identity.hash_text("\n".join(map(str, (paper.id, paper.ids, *fields))))
+            content = hash_text("\n".join(map(str, (paper.id, paper.ids, *fields))))
         self._contents.append(content)
 
     def find_repeated(self) -> bool:
         """Return whether records share an id and differ; then `collect` must see all again."""
         groups: dict[int, list[int]] = {}
         for key in self._keys.values():
-            for run in identity.find_equal_runs(key):
+            for run in find_equal_runs(key):
                 if len({self._contents[position] for position in run}) > 1:
                     for position in run:
-                        identity.join_groups(groups, run[0], position)
+                        join_groups(groups, run[0], position)
         self.groups = {position: group[0] for position, group in groups.items()}
         self._keys, self._contents = {}, array("Q")
         return bool(self.groups)
@@ -448,12 +447,12 @@ class MergedRecords:
         for position, paper in repeated.items():
             members.setdefault(self.groups[position], {})[position] = paper
         for group in members.values():
-            identities = {position: identity.identify(paper) for position, paper in group.items()}
-            containers = identity.find_containers(identities.values())
+            identities = {position: identify(paper) for position, paper in group.items()}
+            containers = find_containers(identities.values())
             self.containers += len(containers)
             for position, paper in group.items() if containers else ():
                 identities[position] = identities[position].without(containers)
-                if not containers.isdisjoint(identity.identify(Paper(id=paper.id)).ids):
+                if not containers.isdisjoint(identify(Paper(id=paper.id)).ids):
                     group[position] = self.completed[position] = replace(paper, id=derive_id(replace(paper, ids={})))
             for first, *others in _cluster(group, identities):
                 if others:
@@ -486,7 +485,7 @@ def merge_records(records: Sequence[Paper]) -> Paper:
     values = {name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in FIELDS}
     filled = {name: value for name, value in values.items() if value and not getattr(fullest, name)}
     ids: dict[str, str] = {}
-    for paper in sorted([fullest, *others], key=lambda paper: identity.identify(paper).preprint):
+    for paper in sorted([fullest, *others], key=lambda paper: identify(paper).preprint):
         ids |= {system: value for system, value in paper.ids.items() if system not in ids}
     places = dict.fromkeys(place for paper in [fullest, *others] if paper.place for place in paper.place.list_all())
     place = fullest.place and replace(fullest.place, others=tuple(places)[1:])
@@ -516,11 +515,11 @@ def _show(one: object, other: object) -> Iterator[str]:
         yield repr("…" * bool(start) + part + "…" * cut) if text else "none"
 
 
-def _cluster(group: Mapping[int, Paper], identities: Mapping[int, identity.PaperIdentity]) -> list[list[int]]:
+def _cluster(group: Mapping[int, Paper], identities: Mapping[int, PaperIdentity]) -> list[list[int]]:
     """Divide records that share ids into those of one paper."""
     clusters: list[list[int]] = []
     for position, paper in group.items():
-        for cluster in islice(clusters, identity.MAX_WORKS):
+        for cluster in islice(clusters, MAX_WORKS):
             related = [_relate(identities[position], paper, identities[member], group[member]) for member in cluster]
             if any(related) and None not in related:
                 cluster.append(position)
@@ -530,19 +529,19 @@ def _cluster(group: Mapping[int, Paper], identities: Mapping[int, identity.Paper
     return clusters
 
 
-def _relate(one: identity.PaperIdentity, paper: Paper, other: identity.PaperIdentity, record: Paper) -> bool | None:
+def _relate(one: PaperIdentity, paper: Paper, other: PaperIdentity, record: Paper) -> bool | None:
     """Return whether two records are shown to be of one paper; None where they must not be."""
     same_file = one.file == other.file
     if paper.id != record.id:
         return None if same_file else one.shares_id(other)
     texts = ((paper.title, record.title), (paper.abstract, record.abstract))
-    contradict = any(a and b and identity.normalize_words(a) != identity.normalize_words(b) for a, b in texts)
-    return (identity.is_same_paper(one, other) and not (same_file and contradict)) or None
+    contradict = any(a and b and normalize_words(a) != normalize_words(b) for a, b in texts)
+    return (is_same_paper(one, other) and not (same_file and contradict)) or None
 
 
 def _choose_fuller(other: Paper, paper: Paper) -> Paper:
     """Return the fuller of two records, the first of equals."""
-    words = [len(identity.normalize_words(record.abstract)) for record in (paper, other)]
+    words = [len(normalize_words(record.abstract)) for record in (paper, other)]
     filled = [sum(bool(getattr(record, name)) for name in FIELDS) + len(record.ids) for record in (paper, other)]
     by = words if max(words) > FULLER * min(words) else filled
     return paper if by[0] > by[1] else other

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -55,11 +55,6 @@ class _Record:
         if cls is Label and not values.get("name"):
             raise ValueError("no name")
         return cls(**values, **others)
-
-
-def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:
-    """Yield the fields of a record that say what it is; where it was read is not one."""
-    return (item for item in fields(record) if item.compare)
 
 
 _JSON: dict[str, type] = {"tuple": list, "Mapping": dict}

@@ -304,7 +304,7 @@ FIELD_NAMES: dict[str, Any] = tomllib.loads((files(__package__) / "field_names.t
 _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if between tabs
 _MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
-_BATCH_ROWS = 256  # rows of Parquet in memory
+BATCH_ROWS = 256  # rows of Parquet in memory
 _MAX_COMPARED = 200  # headers that are compared with a name, a tenth of a millisecond each
 _EXCEL = re.compile(r"sep=(.)\s*")
 
@@ -440,7 +440,7 @@ def read_parquet_rows(path: FilePath, columns: Sequence[str] = ()) -> Iterator[d
     try:
         with path.open("rb") as stream, parquet.ParquetFile(stream) as table:
             names = [name for name in table.schema_arrow.names if name in columns] if columns else None
-            for batch in table.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
+            for batch in table.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):

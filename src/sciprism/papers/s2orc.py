@@ -61,12 +61,6 @@ def list_shards(folder: Path, dropped: DropReport) -> list[int]:
     return whole
 
 
-def check_shards(files: Sequence[Path], shards: Sequence[int]) -> None:
-    """Raise InputError where shards are named and not all files are S2ORC folders."""
-    if shards and not all(map(is_s2orc, files)):
-        raise InputError("--shard needs S2ORC folders; name only folders with metadata/ and pdf_parses/")
-
-
 def _join_shard(metadata: Path, parses: Path, dropped: DropReport) -> Iterator[Paper]:
     papers = _read_safe_metadata(metadata, dropped)
     for _, row in read_named_rows(InputFile(parses), dropped):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.papers.records import Label, Paper, content_fields
+from sciprism.papers.records import Label, Paper
 
 Item = Paper | Label | str
 
 FIELDS = ("title", "abstract")
-PAPER_FIELDS = tuple(item.name for item in content_fields(Paper))
+PAPER_FIELDS = tuple(item.name for item in fields(Paper) if item.compare)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,7 +143,11 @@ def _build_datacite_paper(answer: rows.JsonObject) -> Paper:
         title=join_title(next(iter(titles), ""), _select(row, "titles", "titleType", "title", "Subtitle")),
         abstract=next(iter(_select(row, "descriptions", "descriptionType", "description", "Abstract")), ""),
         authors=tuple(filter(None, map(_name_creator, people))),
-        orcids={_name_creator(person): orcid for person in people for orcid in _find_orcids(person)},
+        orcids={
+            _name_creator(person): orcid
+            for person in people
+            if (orcid := next(filter(_ORCID.search, rows.find_texts(person, "nameIdentifiers.nameIdentifier")), ""))
+        },
     )
 
 
@@ -151,10 +155,6 @@ def _select(row: rows.JsonObject, name: str, type_key: str, key: str, kind: str)
     """Return the texts of one type ("" for those without a type) in a list of typed texts."""
     items = (item for item in rows.list_items(row.get(name)) if isinstance(item, dict))
     return rows.list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
-
-
-def _find_orcids(person: Any) -> list[str]:
-    return [*filter(_ORCID.search, rows.find_texts(person, "nameIdentifiers.nameIdentifier"))][:1]
 
 
 def _name_creator(person: Any) -> str:

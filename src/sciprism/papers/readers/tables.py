@@ -72,7 +72,6 @@ _JSON_LAYOUT = rows.JsonLayout(
     ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
     containers=("response", "result", "hits"),
 )
-ROWS = 256  # rows of Parquet that are decoded at once
 _MAGIC = "PAR1"
 
 
@@ -223,7 +222,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Records:
                 rows.find_columns(file.path, columns, known_headers(columns), chosen=options.columns, required=required)
                 build = RecordRows(file, chosen=options.columns).build
             # No threads: one of Arrow's that reads through a Python object can abort the exit of the process.
-            batches = table.iter_batches(ROWS, columns=names, use_threads=False)
+            batches = table.iter_batches(rows.BATCH_ROWS, columns=names, use_threads=False)
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
                 values = {name: _to_json(cell) for name, cell in row.items()}

@@ -6,7 +6,6 @@ import math
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from sciprism.datasets.layouts.published import LABELS, TEXTS, HubTexts, RankedP
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
+from sciprism.papers.identity import hash_text
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients import FOLDERS
@@ -84,8 +84,7 @@ def _read_texts(
             papers.setdefault(name, paper)
     for file in report.files:
         context.record_read(Path(file.path))
-    for skipped in report.skipped:
-        dropped.add("unusable record of the texts", str(skipped))
+    dropped.add_all("unusable record of the texts", report.skipped)
     return papers
 
 
@@ -294,8 +293,6 @@ MIN_CO_CITING = 10  # papers that must cite two papers for these to be co-cited
 METADATA = "scidocs/paper_metadata_view_cite_read.json"
 SCIDOCS_FILE = "scimult/link_prediction_retrieval/SciDocs_papers_test.json"
 
-IntArray = NDArray[np.int64]
-
 
 def write_scidocs_links(context: SciMultPrepareContext) -> dict[str, PreparedDataSet]:
     """Write SciDocs' papers, each with those that it cites and those that it is co-cited with.
@@ -355,7 +352,7 @@ def _read_citations(context: SciMultPrepareContext, path: Path, dropped: DropRep
     Ids are held as hashes of 8 bytes: there are millions of citing papers.
     """
     names: dict[str, None] = {}
-    pool, citing, cited = array("q"), array("q"), array("q")
+    pool, citing, cited = array("Q"), array("Q"), array("Q")
     for key, record in context.data_root.members(path):
         name = as_id(key)
         if not isinstance(record, Mapping):
@@ -364,13 +361,13 @@ def _read_citations(context: SciMultPrepareContext, path: Path, dropped: DropRep
             dropped.add("duplicate paper, the first is used", name)
             continue
         names[name] = None
-        pool.append(_hash(name))
+        pool.append(hash_text(name))
         references, citers = (
-            list(map(_hash, parse_ids(record, key, f"{path}, {name}"))) for key in ("references", "cited_by")
+            list(map(hash_text, parse_ids(record, key, f"{path}, {name}"))) for key in ("references", "cited_by")
         )
         citing.extend([pool[-1]] * len(references) + citers)
         cited.extend(references + [pool[-1]] * len(citers))
-    hashes, citing_hashes, cited_hashes = (np.array(ids, np.int64) for ids in (pool, citing, cited))
+    hashes, citing_hashes, cited_hashes = (np.array(ids, np.uint64) for ids in (pool, citing, cited))
     sources, targets = _find_rows(hashes, citing_hashes), _find_rows(hashes, cited_hashes)
     outside = sources < 0
     others, sources[outside] = np.unique(citing_hashes[outside], return_inverse=True)
@@ -381,12 +378,8 @@ def _read_citations(context: SciMultPrepareContext, path: Path, dropped: DropRep
     return list(names), CitationGraph(len(pool) + len(others), citing_rows, cited_rows)
 
 
-def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
+def _find_rows(pool: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the row of each hash in the pool, -1 where it is not in it."""
     order = np.argsort(pool)
     rows = order[np.searchsorted(pool, hashes, sorter=order).clip(max=len(pool) - 1)]
     return np.where(pool[rows] == hashes, rows, -1)
-
-
-def _hash(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)

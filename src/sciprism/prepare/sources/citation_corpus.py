@@ -25,7 +25,7 @@ from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
+from sciprism.papers.s2orc import is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.sources.records import format_words, require_field
 from sciprism.prepare.sources.specter_pickles import is_specter_pickle, read_pickled_papers, read_specter_pickle
 from sciprism.seeding import random_fraction
@@ -320,7 +320,7 @@ class PaperReader:
 
     def unreadable(self) -> Iterator[str]:
         """Yield the place of each record that could not be read; "" beyond those that the report names."""
-        yield from map(str, self.report.skipped)
+        yield from self.report.skipped
         yield from [""] * (self.report.skipped_count - len(self.report.skipped))
 
     def to_json(self) -> list[dict[str, object]]:
@@ -362,7 +362,8 @@ class CitationSources:
     query_ids: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        check_shards(self.files, self.shards)
+        if self.shards and not all(map(is_s2orc, self.files)):
+            raise InputError("--shard needs S2ORC folders; name only folders with metadata/ and pdf_parses/")
         if self.triplets and (self.edges or self.link_strengths):
             raise InputError("--triplets needs neither --edges nor --link-strengths; remove these")
 
