@@ -325,9 +325,6 @@ def score_outcomes(
     return ItemScores(tuple(ids), columns, aggregate, labels=tuple(map(str, classes.tolist())))
 
 
-Statistic = Callable[[Doubles, Doubles], Doubles]
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A statistic and the columns that it reads.
@@ -336,7 +333,7 @@ class Aggregate:
     decide (`find_bounds`).
     """
 
-    statistic: Statistic
+    statistic: Callable[[Doubles, Doubles], Doubles]
     columns: tuple[str, ...]
     per_class: bool = False
     bounds: Limits | None = (0.0, 1.0)
@@ -346,8 +343,6 @@ aggregates: Registry[Aggregate] = Registry("aggregate")
 
 OUTCOMES = ("true positive", "false positive", "false negative")
 NUMBERS = ("gold", "predicted")
-WEIGHTED = ("value times weight", "weight")
-OF_TWO = ("precision", "recall", "precision of the other", "recall of the other")
 SIGNED = (-1.0, 1.0)  # bounds of correlations and differences
 ROUNDING = 1e-14  # largest variance that rounding leaves of a constant, for numbers up to 1
 CONSTANT_TOLERANCE = 1e-6  # relative difference below which single-precision predictions are equal
@@ -428,7 +423,9 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
 aggregates.update(
     {
         "mean": Aggregate(_mean, ("value",), bounds=None),
-        "weighted-mean": Aggregate(lambda columns, w: _divide(*(w @ columns).T), WEIGHTED, bounds=None),
+        "weighted-mean": Aggregate(
+            lambda columns, w: _divide(*(w @ columns).T), ("value times weight", "weight"), bounds=None
+        ),
         "accuracy": Aggregate(_mean, ("right",)),
         "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
         "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
@@ -436,7 +433,9 @@ aggregates.update(
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),
         "b3_difference": Aggregate(
-            lambda columns, weights: _b3(columns[:, :2], weights) - _b3(columns[:, 2:], weights), OF_TWO, bounds=SIGNED
+            lambda columns, weights: _b3(columns[:, :2], weights) - _b3(columns[:, 2:], weights),
+            ("precision", "recall", "precision of the other", "recall of the other"),
+            bounds=SIGNED,
         ),
         "pearson": Aggregate(_pearson, NUMBERS, bounds=SIGNED),
         "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=SIGNED),
@@ -447,7 +446,6 @@ aggregates.update(
 )
 
 
-JudgedRanking = tuple[str, tuple[Ids, ArrayLike], Mapping[str, int]]
 BLOCK = 512  # queries scored at once
 
 
@@ -463,7 +461,7 @@ def score_rankings(
     document that is ranked twice, or a query without judgements.
     """
     values: dict[str, list[Doubles]] = {name: [] for name in metrics}
-    remaining: Iterator[JudgedRanking] = zip(query_ids, ranked, judged, strict=True)
+    remaining = zip(query_ids, ranked, judged, strict=True)
     while part := list(islice(remaining, BLOCK)):
         rankings = grade_rankings({q: run for q, run, _ in part}, {q: grades for q, _, grades in part})
         if len(rankings.queries) < len(part):

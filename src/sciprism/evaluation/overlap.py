@@ -100,13 +100,25 @@ def find_overlap(
                 matches[number].setdefault(test, set()).add(key.partition(":")[0])
         finder.add(replace(paper, id=f"{number}"))
     for group in finder.find().groups:
-        found = {position for position in group.positions if position < len(test_ids)}
+        tested = {position for position in group.positions if position < len(test_ids)}
         reason = next((name for name in (TEXT, TITLE) if name in group.reasons), INDIRECT)
-        for position in [position for position in group.positions if found and position >= len(test_ids)]:
+        for position in [position for position in group.positions if tested and position >= len(test_ids)]:
             shared = matches[position - len(test_ids)]
-            shared.update({test: {reason} for test in found - shared.keys()})
-    overlaps = tuple(_task_overlap(task, of_task, matches, names, test_ids) for task, of_task in members.items())
-    return Overlap(len(names), len(matches), overlaps, dict(unread or {}))
+            shared.update({test: {reason} for test in tested - shared.keys()})
+    overlaps = []
+    for task, of_task in members.items():
+        inside = {number: sorted(of_task & found.keys()) for number, found in matches.items()}
+        both = {number: found for number, found in inside.items() if found}
+        reasons: Counter[str] = Counter()
+        for number, found in both.items():
+            reasons.update(set().union(*(matches[number][test] for test in found)))
+        examples = tuple(
+            PaperMatch(names[number], test_ids[first], tuple(sorted(matches[number][first])))
+            for number, (first, *_) in islice(both.items(), EXAMPLES)
+        )
+        count = len(set().union(*both.values()))
+        overlaps.append(TaskOverlap(task, len(of_task), count, len(both), dict(reasons.most_common()), examples))
+    return Overlap(len(names), len(matches), tuple(overlaps), dict(unread or {}))
 
 
 def list_test_papers(data: object) -> list[Paper]:
@@ -160,23 +172,3 @@ def _keys(paper: Paper) -> list[str]:
         return [*list_paper_keys(paper), f"id:{paper.id}"]
     title = [f"id and title:{paper.id} {paper.title.casefold()}"] if paper.title else []
     return [*list_paper_keys(paper), *title]
-
-
-def _task_overlap(
-    task: str,
-    members: set[int],
-    matches: Mapping[int, Mapping[int, set[str]]],
-    training: Sequence[str],
-    test_ids: Sequence[str],
-) -> TaskOverlap:
-    inside = {number: sorted(members & tests.keys()) for number, tests in matches.items()}
-    shared = {number: tests for number, tests in inside.items() if tests}
-    reasons: Counter[str] = Counter()
-    for number, tests in shared.items():
-        reasons.update(set().union(*(matches[number][test] for test in tests)))
-    examples = tuple(
-        PaperMatch(training[number], test_ids[first], tuple(sorted(matches[number][first])))
-        for number, (first, *_) in islice(shared.items(), EXAMPLES)
-    )
-    test_papers = set().union(*shared.values())
-    return TaskOverlap(task, len(members), len(test_papers), len(shared), dict(reasons.most_common()), examples)

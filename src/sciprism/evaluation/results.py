@@ -34,12 +34,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.evaluation.item_scores import ItemScores, aggregates, sort_items
 from sciprism.evaluation.systems import System, resolve_distance
 from sciprism.evaluation.task import Task
-from sciprism.files import FileState, join_cells, read_sealed, sha256, write_atomically, write_lines, write_sealed_json
+from sciprism.files import FileState, read_sealed, sha256, write_atomically, write_sealed_json
 
 Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
 UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")  # statuses without a number, the gravest first
@@ -101,12 +100,6 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
     path.parent.mkdir(parents=True, exist_ok=True)
     write_score_table(path, {(folder.parent.name, result.task): item_scores})
     write_sealed_json(folder / f"{result.task}.json", {**asdict(result), "scores": {"sha256": sha256(path)}})
-
-
-def write_dropped(path: Path, dropped: DropReport) -> None:
-    """Write the ids that were dropped from the data of a task as CSV, each with the reason."""
-    rows = [("reason", "id"), *((reason, name) for reason, names in dropped.ids.items() for name in names)]
-    write_lines(path, map(join_cells, rows))
 
 
 def item_scores_path(folder: Path, task: str) -> Path:

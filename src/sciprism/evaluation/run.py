@@ -30,7 +30,7 @@ from sciprism.evaluation.task import EvaluationContext, Suite, Task, to_declarat
 from sciprism.evaluation.task_files import read_suite
 from sciprism.evaluation.tuning import Tuning
 from sciprism.evaluation.uninformative import explain_uninformative
-from sciprism.files import cache_folder
+from sciprism.files import cache_folder, join_cells, write_lines
 from sciprism.formats import FORMATS, Format
 from sciprism.parallel import Progress, show_nothing
 from sciprism.probes.grid import SolverName
@@ -93,8 +93,8 @@ def evaluate(
             fields=task.fields,
             first_seed=seed,
             grid_file=folders[0] / "grid" / f"{task.name}.jsonl",
-            key=f"{task.key} {system.fingerprint} {json.dumps(stored.library_versions())}",
             cache=[],
+            key=f"{task.key} {system.fingerprint} {json.dumps(stored.library_versions())}",
         )
         facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
         for number, folder in zip(seeds, folders, strict=True):
@@ -104,7 +104,8 @@ def evaluate(
                 result, item_scores = score_task(data, system, replace(context, seed=number), facts, options.command)
                 if result.status == "done" and (dropped := data.input.dropped).keep_all and dropped.ids:
                     path = folder / "dropped" / f"{task.name}.csv"
-                    stored.write_dropped(path, dropped)
+                    rows = ((reason, name) for reason, names in dropped.ids.items() for name in names)
+                    write_lines(path, map(join_cells, (("reason", "id"), *rows)))
                     result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
                 stored.write_result(folder, result, item_scores)
             progress(system, task, result)
@@ -210,16 +211,14 @@ class TaskData:
             raise InputError(f"a record lacks or misuses {type(error).__name__}: {error}") from error
 
     @cached_property
-    def _uninformative(self) -> Mapping[str, str]:
-        custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
-        return explain_uninformative(self.input, self.task.protocol) if custom else {}
-
-    def explain_uninformative(self) -> Mapping[str, str]:
+    def uninformative(self) -> Mapping[str, str]:
         """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
-        if len(self._uninformative) == len(self.task.protocol.metrics):
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._uninformative.items())
+        custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
+        found = explain_uninformative(self.input, self.task.protocol) if custom else {}
+        if len(found) == len(self.task.protocol.metrics):
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in found.items())
             raise InputError(f"the data cannot tell systems apart: {reasons}")
-        return self._uninformative
+        return found
 
 
 def score_task(
@@ -239,7 +238,7 @@ def score_task(
     common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
         data = task_data.input
-        without = task_data.explain_uninformative()
+        without = task_data.uninformative
         outcome = task.scored_protocol(without).evaluate(data, system, context)
     except NotServedError as reason:
         versions = {"versions": stored.library_versions()}

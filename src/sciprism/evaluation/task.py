@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from math import isnan, nan
@@ -46,7 +46,7 @@ class EvaluationContext:
 
     role: of the papers; "query" where a task that is not a search is scored with query vectors.
     first_seed: the seed that chooses settings. grid_file: stores the dev scores of settings, under `key`.
-    cache: holds what `build_once` built, for all contexts that share it; None: nothing is shared.
+    cache: holds what a protocol builds once for all contexts that share it; None: nothing is shared.
     """
 
     format: Format
@@ -57,15 +57,6 @@ class EvaluationContext:
     grid_file: Path | None = None
     key: str = ""
     cache: list[Any] | None = field(default=None, compare=False)
-
-    def build_once(self, build: Callable[[], T]) -> T:
-        """Return what `build` returns; it is called once for all contexts that share a cache."""
-        if self.cache is None:
-            return build()
-        if not self.cache:
-            self.cache.append(build())
-        built: T = self.cache[0]
-        return built
 
     def papers(self, items: Sequence[Any]) -> EncodingInput:
         """Return items as papers of this format."""

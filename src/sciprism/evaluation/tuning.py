@@ -434,8 +434,6 @@ class TunableEncoder:
 COLLAPSED = "run that predicts the same for every item (collapsed)"
 DIVERGED = "run whose loss was not finite (diverged), scored as if all outputs were 0"
 
-SplitScores = Mapping[str, Mapping[str, ItemScores]]
-"""Split ("dev", "test") -> metric -> item scores."""
 Predictions = Sequence[tuple[TuningExample, Outputs]]  # examples with the outputs of the head
 
 
@@ -493,8 +491,8 @@ class TuningExperiment:
 
     def run(
         self, setting: Hyperparameters, tuning: Tuning, seed: int, *splits: str
-    ) -> tuple[SplitScores, dict[str, Any]]:
-        """Train once; return the scores of splits, "dev" or "test", and facts of the run on the last."""
+    ) -> tuple[dict[str, Mapping[str, ItemScores]], dict[str, Any]]:
+        """Train once; return the scores of splits, "dev" or "test", by metric, and facts of the run on the last."""
         facts: dict[str, Any] = {"steps": 0, "diverged": False}
         began, width = time.monotonic(), self.problem.width
         with self.encoder.start_run(width, tuning.dropout, seed) as run:
@@ -533,12 +531,11 @@ def fine_tune(
         raise NotServedError(f"{system.name} cannot be fine-tuned; only encoders that this package loads itself")
     encoder = system.encoder
 
-    def build() -> TuningExperiment:
+    shared: list[TuningExperiment] = [] if context.cache is None else context.cache
+    if not shared:
         problem = build_problem(data, WindowTokenizer(encoder, protocol.length), protocol)
-        tunable = TunableEncoder(encoder, encoder.route(context.format))
-        return TuningExperiment(tunable, problem)
-
-    experiment, tuning = context.build_once(build), protocol.tuning
+        shared.append(TuningExperiment(TunableEncoder(encoder, encoder.route(context.format)), problem))
+    experiment, tuning = shared[0], protocol.tuning
     dev_scores, runs = _search_grid(experiment, tuning, context)
     converged = {name: score for name, score in dev_scores.items() if score is not None}
     best = max(tuning.grid, key=lambda setting: converged.get(str(setting), -math.inf))  # the first of equals

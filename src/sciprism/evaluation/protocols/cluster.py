@@ -194,13 +194,19 @@ class ClusterSourcesProtocol:
         train_sources: list[tuple[str, ...]] = [(name,) for name in splits]
         train_sources += [tuple(n for n in splits if n != name) for name in splits]
         models = [self._train(pairs, sources, context.seed) for sources in train_sources]
-        cuts, count = _choose_cuts(mentions, splits, models, train_sources), len(splits)
+        trees: list[list[Dendrograms]] = [[] for _ in models]
+        for name, of_source in splits.items():  # each source is read once
+            numbers = [number for number, some in enumerate(train_sources) if name in some]
+            of_models = _dendrograms(mentions, of_source["dev"], [models[number] for number in numbers])
+            for number, dendrograms in zip(numbers, of_models, strict=True):
+                trees[number].append(dendrograms)
+        cuts, count = [choose_cut(of_model, mentions.persons)[0] for of_model in trees], len(splits)
         union: dict[str, float] = {}
         grid: dict[str, float] = {}
         for place, (target, of_source) in enumerate(splits.items()):
             scored = [*range(count), count + place]  # the model of each source, and that of the union
-            dendrograms = _dendrograms(mentions, of_source["test"], [models[number] for number in scored])
-            scores = [_score(mentions, *trees.cut(cuts[n])) for trees, n in zip(dendrograms, scored, strict=True)]
+            of_models = _dendrograms(mentions, of_source["test"], [models[number] for number in scored])
+            scores = [_score(mentions, *each.cut(cuts[n])) for each, n in zip(of_models, scored, strict=True)]
             union[target] = scores.pop()
             grid |= {f"{name} on {target}": score for name, score in zip(splits, scores, strict=True)}
         details = {
@@ -229,22 +235,6 @@ class ClusterSourcesProtocol:
 
 def _dendrograms(mentions: EncodedMentions, blocks: Blocks, models: Sequence[SameAuthorModel]) -> list[Dendrograms]:
     return build_dendrograms(blocks, mentions.pair_features, [model.distances for model in models])
-
-
-def _choose_cuts(
-    mentions: EncodedMentions,
-    splits: Mapping[str, BlockSplits],
-    models: Sequence[SameAuthorModel],
-    sources: Sequence[tuple[str, ...]],
-) -> list[float]:
-    """Return of each model the best distance on the dev blocks of its sources; each source is read once."""
-    trees: list[list[Dendrograms]] = [[] for _ in models]
-    for name, of_source in splits.items():
-        numbers = [number for number, some in enumerate(sources) if name in some]
-        dendrograms_by_model = _dendrograms(mentions, of_source["dev"], [models[number] for number in numbers])
-        for number, dendrograms in zip(numbers, dendrograms_by_model, strict=True):
-            trees[number].append(dendrograms)
-    return [choose_cut(of_model, mentions.persons)[0] for of_model in trees]
 
 
 def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:

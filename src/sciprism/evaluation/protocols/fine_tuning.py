@@ -39,7 +39,6 @@ from sciprism.evaluation.tuning import (
 from sciprism.metrics.spans import entity_counts, exact_match, token_f1, word_counts
 from sciprism.seeding import sample
 
-PairMetric = Literal["f1_micro", "f1_macro", "f1_binary", "accuracy", "pearson"]
 TRUNCATED = "text longer than the model, its end not read"
 UNSEEN = "text of a class that no training text has"
 
@@ -55,7 +54,7 @@ class PairProtocol:
     tokens that are read, the longer segment truncated first.
     """
 
-    metric: PairMetric = "accuracy"
+    metric: Literal["f1_micro", "f1_macro", "f1_binary", "accuracy", "pearson"] = "accuracy"
     negative: str = ""
     positive: str = ""
     length: int = 256
@@ -156,7 +155,6 @@ class _TextProblem(TuningProblem[PairInput]):
         return [float(name in labels) for name in self.names]
 
 
-TagMetric = Literal["entity_f1", "word_f1_macro"]
 OUTSIDE = "O"
 VANISHED = "word without a token, tagged O"
 LONG = "text longer than the model, read in windows"
@@ -172,7 +170,7 @@ class TagProtocol:
     tokens that share `stride`; each word is predicted once, in the window with most context.
     """
 
-    metric: TagMetric = "entity_f1"
+    metric: Literal["entity_f1", "word_f1_macro"] = "entity_f1"
     length: int = 512
     stride: int = 128
     tuning: Tuning = field(default_factory=Tuning)
@@ -244,7 +242,6 @@ class _TagProblem(TuningProblem[TaggingInput]):
 
 SpanMetric = Literal["f1", "exact"]
 SCORES: Mapping[SpanMetric, Callable[[str, Sequence[str]], float]] = {"f1": token_f1, "exact": exact_match}
-LONG_QUESTION = "question longer than half a window, its end not read"
 
 
 @protocols.register("span")
@@ -302,7 +299,7 @@ class _AnswerProblem(TuningProblem[SpanInput]):
         overlap = self.tokenizer.overlap(self.protocol.stride)
         short = self.tokenizer.shorten(question, self.tokenizer.length // 2 - 2 - overlap // 2)
         if short != question:
-            self.dropped.add(LONG_QUESTION, self.data.ids[row])
+            self.dropped.add("question longer than half a window, its end not read", self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)
         examples = []
         for window in self.tokenizer.windows(short, context, stride=self.protocol.stride):

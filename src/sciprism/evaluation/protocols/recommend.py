@@ -29,7 +29,6 @@ from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 
 METRICS = ("adj-ndcg", "adj-p@1")
-Features = NDArray[np.float32]
 FEATURES = 11
 COSINE = 3  # column of the vectors' cosine among the features
 MAX_NEGATIVES = 5
@@ -41,7 +40,6 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 HIDDEN, MARGIN, LEARNING_RATE = 32, 1.0, 1e-3  # of the network, whose form alone the published files state
-WEIGHTING = "as coded"  # the weights of clicks are those that the published code computes
 
 
 @protocols.register("recommend")
@@ -86,7 +84,7 @@ class RecommendProtocol:
         details = {
             "clicks": {"train": len(data.train), "dev": len(data.dev), "test": len(data.test)},
             "papers": len(data.papers),
-            "weighting": WEIGHTING,
+            "weighting": "as coded",  # the weights of clicks are those that the published code computes
             "epochs": [epoch for _, epoch, _ in nets],
         }
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
@@ -109,7 +107,7 @@ class ShownLists:
     starts: (clicks + 1,) where each list begins. clicked: (clicks,) the clicked papers' positions.
     """
 
-    features: Features
+    features: NDArray[np.float32]
     papers: Rows
     starts: Rows
     clicked: Rows
@@ -156,11 +154,7 @@ def build_shown_lists(data: ClickLog, clicks: Sequence[Click]) -> ShownLists:
 
 
 def train_ranker(
-    train: ShownLists,
-    dev: ShownLists,
-    vectors: Tensor,
-    propensities: NDArray[np.float64],
-    seed: int,
+    train: ShownLists, dev: ShownLists, vectors: Tensor, propensities: NDArray[np.float64], seed: int
 ) -> tuple[ClickRanker, int, float]:
     """Return the network of the epoch with the lowest dev loss, that epoch (from 1) and its loss.
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from io import StringIO
+from itertools import chain
 from math import isnan
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, overload
@@ -437,7 +438,7 @@ def build_report(
         raise InputError("no results to report")
     scored = {suite for system in systems for suite, _ in system.runs}
     suites = {name: suites[name] for name in suites if name in scored}
-    tasks = model.list_tasks(systems, list(suites.values()))
+    tasks = list(dict.fromkeys(chain.from_iterable(system.runs for system in systems)))
     declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
     for name, whole in suites.items():  # the view with exactly the tasks that have results: its others are not missing
         tried = {task for suite, task in tasks if suite == name}
@@ -447,7 +448,8 @@ def build_report(
     resampler, rows = model.Resampler(), list[model.ReportRow]()
     all_results: list[tuple[model.ReportLine, list[model.ReportCell]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
-        tasks_of_suite = [task for task in tasks if task[0] == suite]
+        known = [task for task in declared if task[0] == suite and task in tasks]
+        tasks_of_suite = dict.fromkeys([*known, *(task for task in tasks if task[0] == suite)])
         lines = [line for task in tasks_of_suite for line in model.build_lines(task, ordered, declared.get(task))]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
         view = suites[suite].name.partition("/")[2] if suite in suites else ""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.build import TextTable, cell_text, first_names, latex_table, score_text
-from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
+from sciprism.evaluation.report.model import Report, ReportCell, ReportRow, Score
 from sciprism.files import join_cells, write_atomically
 
 NAME_WIDTH = 26  # characters of a system's name on one line
@@ -101,19 +101,13 @@ def _draw_bar(axes: Any, place: int, cell: ReportCell, style: Mapping[str, Any],
     axes.annotate(f"{100 * score.value:.1f}", (end, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
 
 
-@dataclass(frozen=True, slots=True)
-class TradeoffPoint:
+class TradeoffPoint(NamedTuple):
     """A system's price (papers per second, or cost) and its average."""
 
     system: str
     label: str
     price: float
-    cell: ReportCell
-
-    @property
-    def value(self) -> float:
-        """Return the average times 100."""
-        return 100 * self.cell.score.value if self.cell.score else float("nan")
+    score: Score
 
 
 def draw_tradeoff(theme: Theme, points: Sequence[TradeoffPoint], front: set[str], names: tuple[str, str]) -> Any:
@@ -123,16 +117,14 @@ def draw_tradeoff(theme: Theme, points: Sequence[TradeoffPoint], front: set[str]
     labels = list(dict.fromkeys(point.label for point in points))
     figure = Figure(figsize=(5.6, max(2.8, 0.8 + 0.19 * len(labels))), layout="constrained")
     axes = figure.add_subplot(xlabel=names[0], ylabel=f"{names[1]}, times 100")
-    edge = [point for point in points if point.system in front]
-    axes.step(
-        [point.price for point in edge], [point.value for point in edge], "--", color=theme.muted, lw=0.9, zorder=1
-    )
+    edge = [(point.price, 100 * point.score.value) for point in points if point.system in front]
+    axes.step(*zip(*edge, strict=True), "--", color=theme.muted, lw=0.9, zorder=1)
     for point in points:
-        style, score = _mark_style(theme, labels.index(point.label)), point.cell.score
-        if score and score.low is not None and score.high is not None:
+        style, score = _mark_style(theme, labels.index(point.label)), point.score
+        if score.low is not None and score.high is not None:
             limits = [100 * score.low, 100 * score.high]
             axes.plot([point.price] * 2, limits, color=style["markeredgecolor"], linewidth=0.9, zorder=2)
-        axes.plot(point.price, point.value, zorder=3, **style)
+        axes.plot(point.price, 100 * score.value, zorder=3, **style)
     prices = [point.price for point in points]
     if max(prices) > 8 * min(prices):
         axes.set_xscale("log")
@@ -319,27 +311,26 @@ def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure
     if row is None:
         return f"no average over its tasks, so {unit} has nothing to stand against"
     points = [
-        TradeoffPoint(system, *measured[system], cell)
+        TradeoffPoint(system, *measured[system], cell.score)
         for system, cell in zip(report.systems, row.cells, strict=True)
         if system in measured and cell.score
     ]
     if len(points) < 2:
         return f"{unit} and {row.title} are both known of {len(points)} system(s); a comparison needs two"
     sign = 1 if better == "more" else -1
-    points.sort(key=lambda point: (sign * -point.price, -point.value))
+    points.sort(key=lambda point: (sign * -point.price, -point.score.value))
     front: set[str] = set()  # the systems that none beats in both: the best price first, of equal ones the best average
     best = float("-inf")
     for point in points:
-        if point.value > best:
-            best = point.value
+        if point.score.value > best:
+            best = point.score.value
             front.add(point.system)
     records: list[tuple[object, ...]] = [("system", "label", unit, "score", "low", "high", "on the front")]
     lines = []
     for point in points:
-        s, on_front = point.cell.score, point.system in front
-        numbers = (s.value, s.low, s.high) if s else ()
-        records.append((point.system, point.label, point.price, *numbers, on_front))
-        lines.append((point.system, f"{point.price:.4g}", score_text(s) if s else "", "yes" if on_front else ""))
+        s, on_front = point.score, point.system in front
+        records.append((point.system, point.label, point.price, s.value, s.low, s.high, on_front))
+        lines.append((point.system, f"{point.price:.4g}", score_text(s), "yes" if on_front else ""))
     average = f"{row.title}, {len(row.tasks)} tasks"
     title = f"{suite}: {unit} against {average}, times 100, 95% interval"
     table = TextTable(title, ("", unit, row.title, "on the front"), tuple(lines))

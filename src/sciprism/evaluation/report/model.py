@@ -138,14 +138,6 @@ class ReportLine:
         return sum(run.result.metrics[name].value for name in self.metrics) / len(self.metrics)
 
 
-def list_tasks(systems: Sequence[SystemResults], suites: Sequence[Suite]) -> list[TaskId]:
-    """Return every task with a result, by suite, in the order of the declarations where known."""
-    tasks = list(dict.fromkeys(chain.from_iterable(system.runs for system in systems)))
-    declared = {(suite.name, task.name): i for suite in suites for i, task in enumerate(suite.tasks)}
-    order = {name: i for i, name in enumerate(dict.fromkeys(suite for suite, _ in tasks))}
-    return sorted(tasks, key=lambda task: (order[task[0]], declared.get(task, len(declared))))
-
-
 def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task | None = None) -> list[ReportLine]:
     """Return the lines of a task; the metrics are those of the first system that has it."""
     run = next(chain.from_iterable(system.done(task) for system in systems), None)
@@ -208,7 +200,6 @@ def explain_incomparable(result: TaskResult, wanted: TaskResult, declared: Task 
     return ""
 
 
-RowKind = Literal["task", "part", "average"]
 LEVEL = 0.05
 
 
@@ -322,7 +313,7 @@ class ReportRow:
     """
 
     name: str
-    kind: RowKind
+    kind: Literal["task", "part", "average"]
     suite: str
     cells: tuple[ReportCell, ...]
     task: str = ""
