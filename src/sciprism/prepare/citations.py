@@ -75,7 +75,16 @@ class FieldBalance(Settings):
             queries += [(row, turns) for row in field_rows[:rest]]
             for row in field_rows[rest:] if not turns else ():
                 dropped.add(BEYOND_LIMIT, names[row])
-        return self._with_multi_field_share(sorted(queries), fields, names, dropped)
+        queries.sort()
+        if not self.min_multi_field:
+            return queries
+        single = [(row, turn) for row, turn in queries if len({*fields[row]}) < 2]
+        several = len(queries) - len(single)
+        single.sort(key=lambda query: random_fraction(self.seed, "crossing", names[query[0]], query[1]))
+        out = {*single[int(several / self.min_multi_field) - several :]}  # until those of several have their share
+        for row, _ in sorted(out):
+            dropped.add(SINGLE_FIELD, names[row])
+        return [query for query in queries if query not in out]
 
     def _members(
         self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
@@ -88,25 +97,9 @@ class FieldBalance(Settings):
                 members[choices[int(random_fraction(self.seed, "field", names[row]) * len(choices))]].append(row)
             else:
                 dropped.add(NO_FIELD, names[row])
-
-        def rank(row: int) -> float:
-            return random_fraction(self.seed, "query", names[row])
-
-        return {field: sorted(rows, key=rank) for field, rows in sorted(members.items())}
-
-    def _with_multi_field_share(
-        self, queries: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: DropReport
-    ) -> list[tuple[int, int]]:
-        """Drop queries of a single field until those of several have their share."""
-        if not self.min_multi_field:
-            return queries
-        single = [(row, turn) for row, turn in queries if len({*fields[row]}) < 2]
-        several = len(queries) - len(single)
-        single.sort(key=lambda query: random_fraction(self.seed, "crossing", names[query[0]], query[1]))
-        out = {*single[int(several / self.min_multi_field) - several :]}
-        for row, _ in sorted(out):
-            dropped.add(SINGLE_FIELD, names[row])
-        return [query for query in queries if query not in out]
+        for of_field in members.values():
+            of_field.sort(key=lambda row: random_fraction(self.seed, "query", names[row]))
+        return dict(sorted(members.items()))
 
 
 class DomainTable:
@@ -172,7 +165,6 @@ class DomainTable:
 
 
 REPORT = "citations.json"
-HoldOut = Literal["papers", "queries"]
 NO_LINK = "query without a citation, link or triplet"
 CANDIDATE_ONLY = "paper of another field or shard (candidate only)"
 
@@ -196,7 +188,7 @@ class CitationSettings(Settings):
     options: Annotated[dict[str, Any], BeforeValidator(_parse_options)] = Field(default_factory=dict)
     balance: FieldBalance = FieldBalance()
     dev: DevShare = 0.05
-    hold_out: HoldOut = "papers"
+    hold_out: Literal["papers", "queries"] = "papers"
     require_abstract: bool = False
     seed: int = 0
 
@@ -283,7 +275,7 @@ def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropRepor
     def part(corpus: CitationCorpus, rows: Sequence[int]) -> TripletPart:
         return TripletPart(corpus, rows, SampleReport(), DomainTable(corpus.fields))
 
-    held_out = whole.held_out(settings.dev, settings.seed)
+    held_out = np.array([random_fraction(settings.seed, "dev", name) < settings.dev for name in whole.names], bool)
     if settings.hold_out == "queries":
         yield "train", part(whole, np.flatnonzero(~held_out).tolist())
     else:

@@ -226,9 +226,6 @@ class QueryCounts:
         return {"unique": len(self.rows), **by_field, **pairs, **short}
 
 
-QueryPool = tuple[int, list[int], list[int]]  # the rows of a query, of its positives and of its negatives
-
-
 class Benchmark:
     """Splits a corpus, samples the queries and the papers with classes of each part, and writes the files.
 
@@ -270,8 +267,8 @@ class Benchmark:
         """Return the papers of a part that can be queries because of citations, each once, ascending."""
         return sorted({*chain.from_iterable(self._linked[part].values())})
 
-    def pools(self, relation: Relation, part: Part, counts: QueryCounts) -> Iterator[QueryPool]:
-        """Yield the queries of a part, ascending, with their pools, and count them."""
+    def pools(self, relation: Relation, part: Part, counts: QueryCounts) -> Iterator[tuple[int, list[int], list[int]]]:
+        """Yield the rows of the queries of a part, ascending, of their positives and negatives, and count them."""
         for row in self._queries(relation, part):
             positives, negatives = self._sample_pool(relation, row)
             if not negatives:
@@ -411,22 +408,6 @@ class Benchmark:
             (self._out / name).unlink()
 
 
-def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
-    """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts, a line each.
-
-    Papers without a title, an abstract or a field, and duplicates, are counted and dropped, with the citations of
-    and by them. Raises InputError if none is left.
-    """
-    reader, dropped = sources.reader, sources.reader.dropped
-    corpus = build_corpus(sources, texts, _drop_reason, dropped, sources.read_edges())
-    dropped.add_all("record that cannot be used", reader.unreadable())
-    if not corpus.names:
-        files, need = ", ".join(map(str, sources.files)), f"; {FIELDS_FROM}" if NO_FIELD in dropped.ids else ""
-        reasons = str(dropped) or "none"
-        raise InputError(f"{files}: no paper with a title, an abstract and a field of study ({reasons}){need}")
-    return corpus
-
-
 def _drop_reason(paper: Paper) -> str:
     if any(character.isspace() for character in paper.id):
         return "id with white space"  # a file of judgements is separated by spaces
@@ -451,12 +432,19 @@ HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "tra
 def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: BenchmarkSettings) -> Preparation:
     """Write `multi-scidocs/` and `multi-scidocs.json` below `out`.
 
-    A later call with the same corpus and settings writes the same bytes, whatever PYTHONHASHSEED is. Raises
-    InputError if no query and no class is left.
+    Papers are read once; memory holds ids, fields and citations. Those without a title, an abstract or a field, and
+    duplicates, are counted and dropped, with the citations of and by them. A later call with the same corpus and
+    settings writes the same bytes, whatever PYTHONHASHSEED is. Raises InputError if no query and no class is left.
     """
+    dropped = sources.reader.dropped
     with TemporaryDirectory() as folder:
         texts = Path(folder) / "papers.jsonl"
-        corpus = read_corpus(sources, texts)
+        corpus = build_corpus(sources, texts, _drop_reason, dropped, sources.read_edges())
+        dropped.add_all("record that cannot be used", sources.reader.unreadable())
+        if not corpus.names:
+            files, need = ", ".join(map(str, sources.files)), f"; {FIELDS_FROM}" if NO_FIELD in dropped.ids else ""
+            reasons = str(dropped) or "none"
+            raise InputError(f"{files}: no paper with a title, an abstract and a field of study ({reasons}){need}")
         queries = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
         made = Benchmark(corpus, queries, settings, texts, out)
         write_json(out / REPORT, {"finished": False})
@@ -475,7 +463,7 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         "classes": made.class_numbers,
         "files": list(made.files),
         "not_written": made.not_written,
-        "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": made.dropped.to_json()},
+        "dropped": {"papers and citations": dropped.to_json(), "queries": made.dropped.to_json()},
     }
     record = ExampleFolder(out).write_manifest(REPORT, record)
     if not any(counts.rows for counts in made.counts.values()):
@@ -488,7 +476,7 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
     return Preparation(
         files=made.files,
         record=record,
-        dropped={"papers and citations": sources.reader.dropped, "queries and classes": made.dropped},
+        dropped={"papers and citations": dropped, "queries and classes": made.dropped},
         not_made=made.not_written,
         tables=[CountTable(("field",), HEADS, rows)],
         notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],

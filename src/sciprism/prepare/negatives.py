@@ -40,7 +40,6 @@ BLOCK = 4096  # candidates that are encoded at once, and queries that are search
 REMEMBERED = 1 << 16  # candidates whose marks are in memory
 FORMATS: dict[Role, Format] = {"query": "search", "paper": "proximity"}
 """Role of the queries -> what the vectors of a source are for."""
-NO_POSITIVE = "query without a positive"
 SELF, KNOWN, NEAR = "the query itself", "known positive", "nearly as near as the positive"
 
 
@@ -205,7 +204,7 @@ class MinedSource:
                 known.add(example)
                 yield from (item for item in (*example.positives, *example.negatives) if isinstance(item, Paper))
                 if not example.positives:
-                    self.dropped.add(NO_POSITIVE, _name(example.query))
+                    self.dropped.add("query without a positive", _name(example.query))
 
         self.candidates.write(candidates())
         if not len(self.candidates):

@@ -55,7 +55,7 @@ class PatientsRelease:
             split: _find(folder, f"{name}/qrels_{split}.tsv", f"{name}/{name}_{split}_qrels.tsv")
             for split in get_args(Split)
         }
-        self._corpus = _find(folder, f"{name}/corpus.jsonl", f"{name}/{name}_corpus.jsonl", hint=hint)
+        self.corpus = _find(folder, f"{name}/corpus.jsonl", f"{name}/{name}_corpus.jsonl", hint=hint)
 
     def relevant_documents(self, split: Split, dropped: DropReport) -> Relevant:
         """Return the relevant documents of each patient of a split; equal grades in the order of the file."""
@@ -69,10 +69,6 @@ class PatientsRelease:
     def patients(self, split: Split) -> Iterator[Paper]:
         """Yield the patients of a split as papers, with their text as the abstract."""
         return read_beir_papers(self.data_root, self._patients[split])
-
-    def documents(self) -> Iterator[Paper]:
-        """Yield the documents to search, in the order of the file."""
-        return read_beir_papers(self.data_root, self._corpus)
 
 
 def _find(folder: Path, *names: str, hint: str = "") -> Path:
@@ -243,7 +239,7 @@ def _read_documents(
     def with_text() -> Iterator[Paper]:
         nonlocal count
         with path.open("w", encoding="ascii") as file:
-            for paper in release.documents():
+            for paper in read_beir_papers(release.data_root, release.corpus):
                 count += 1
                 if paper.id in wanted:
                     wanted.remove(paper.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,12 @@ def _write_source(folder: Path, out: Path, source: str, files: dict[str, int]) -
         f"{source}/{source}_papers.json": papers,
     }
     if (split := folder / "blocks" / f"block_sigs_{source}.json").exists():
-        contents[f"blocks/{split.name}"] = _select_split(data_root, split, source, selected, left)
+        parts = contents[f"blocks/{split.name}"] = dict[str, Any]()
+        for part, listed in data_root.members(split):
+            parts[part] = [block for block in listed if block in left]
+            if isinstance(listed, dict):
+                keys_of = {b: [f"{source}_{as_id(k)}" for k in listed[b] if as_id(k) in selected] for b in listed}
+                parts[part] = {block: keys for block, keys in keys_of.items() if keys}
     for name, content in contents.items():
         write_lines(out / name, _list_lines(content))
         files[name] = len(content)
@@ -92,19 +97,6 @@ def _select_papers(data_root: DataRoot, path: Path, selected: Mapping[str, Any])
         count += 1
         wanted.update(as_id(key) for key in record.get("references") or ())
     return {key: record for key, record in data_root.members(path) if key in wanted}, count
-
-
-def _select_split(
-    data_root: DataRoot, path: Path, source: str, selected: Mapping[str, Any], blocks: Collection[str]
-) -> dict[str, Any]:
-    split: dict[str, Any] = {}
-    for part, listed in data_root.members(path):
-        if isinstance(listed, dict):
-            members = {b: [f"{source}_{as_id(k)}" for k in keys if as_id(k) in selected] for b, keys in listed.items()}
-            split[part] = {block: keys for block, keys in members.items() if keys}
-        else:
-            split[part] = [block for block in listed if block in blocks]
-    return split
 
 
 def _list_lines(content: Mapping[str, Any]) -> Iterator[str]:

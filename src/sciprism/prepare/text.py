@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from heapq import merge
-from math import floor
+from math import modf
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -154,26 +154,10 @@ class SourcePasses(NamedTuple):
     source: FilteredSource
     passes: list[Mask]
 
-    @classmethod
-    def plan(cls, source: FilteredSource, train: Mask, seed: int) -> SourcePasses:
-        """Return as many passes through the train documents as the weight; the last one has a share by hash."""
-        whole = floor(source.source.weight)
-        rest = source.source.weight - whole
-        return cls(source, [train] * whole + ([source.sample(train, rest, seed, "weight")] if rest else []))
-
     @property
     def name(self) -> str:
         """Return the source's name."""
         return self.source.source.name
-
-    @property
-    def characters(self) -> int:
-        """Return the number of characters of all passes."""
-        return sum(int(self.source.sizes[chosen].sum()) for chosen in self.passes)
-
-    def texts(self) -> Iterator[str]:
-        """Yield the texts of one pass after another."""
-        return (text for chosen in self.passes for _, text in self.source.rows(chosen))
 
 
 def interleave_texts(mixture: Sequence[SourcePasses]) -> Iterator[tuple[str, str]]:
@@ -183,8 +167,9 @@ def interleave_texts(mixture: Sequence[SourcePasses]) -> Iterator[tuple[str, str
     """
 
     def places(number: int) -> Iterator[tuple[float, int, str]]:
-        done, total = 0, mixture[number].characters
-        for text in mixture[number].texts():
+        source, passes = mixture[number]
+        done, total = 0, sum(int(source.sizes[chosen].sum()) for chosen in passes)
+        for text in (text for chosen in passes for _, text in source.rows(chosen)):
             yield (done + len(text) / 2) / total, number, text
             done += len(text)
 
@@ -256,7 +241,11 @@ def prepare_text(
         dev = [
             SourcePasses(part, [part.sample(part.retained, settings.dev, settings.seed, "dev")]) for part in filtered
         ]
-        mixture = [SourcePasses.plan(source, source.retained & ~held_out, settings.seed) for source, (held_out,) in dev]
+        mixture = []
+        for source, (held_out,) in dev:  # as many passes as the weight; the last one has a share by hash
+            train, (rest, whole) = source.retained & ~held_out, modf(source.source.weight)
+            last = [source.sample(train, rest, settings.seed, "weight")] if rest else []
+            mixture.append(SourcePasses(source, [train] * int(whole) + last))
         if not any(chosen.any() for part in mixture for chosen in part.passes):
             reasons = ", ".join(filter(None, (str(source.dropped) for source in filtered)))
             raise InputError(f"no text to train on is left ({reasons or 'there was none'})")

@@ -190,30 +190,6 @@ def sample_label_pairs(
     papers = [papers[row] for row in rows]
     all_labels = [frozenset(paper_labels[row]) for row in rows]
     names = {paper.id for paper in papers}
-    inside = ((paper.id, cited) for paper in papers for cited in paper.references if cited in names)
-    sampler = _LabelSampler(
-        names=[paper.id for paper in papers],
-        labels=all_labels,
-        positives=_select_positives(papers, labels, all_labels, max_per_label, sampling),
-        related={
-            "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
-            "author": SharedAttributeLinks([paper.authors for paper in papers]),
-            "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
-        },
-        seed=sampling.seed,
-    )
-    labelled = [row for row, positives in enumerate(sampler.positives) if positives]
-    return sampling.examples(sampler, sampling.select(sampler.names, labelled), papers, labels)
-
-
-def _select_positives(
-    papers: Sequence[Paper],
-    labels: Sequence[Label],
-    all_labels: Sequence[frozenset[int]],
-    max_per_label: int,
-    sampling: Sampling,
-) -> list[tuple[int, ...]]:
-    """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
     holders: dict[int, list[int]] = defaultdict(list)
     for row, label_rows in enumerate(all_labels):
         if not label_rows:
@@ -222,15 +198,28 @@ def _select_positives(
             holders[label].append(row)
     positives: list[list[int]] = [[] for _ in papers]
     limit = max_per_label or len(papers)
-    for label, rows in sorted(holders.items()):
-        if len(rows) > limit:
+    for label, holding in sorted(holders.items()):
+        if len(holding) > limit:
             name = labels[label].id
-            rows.sort(key=lambda row: (random_fraction(sampling.seed, papers[row].id, name), row))
-            for row in rows[limit:]:
+            holding.sort(key=lambda row: (random_fraction(sampling.seed, papers[row].id, name), row))
+            for row in holding[limit:]:
                 sampling.drop(BEYOND_LABEL_LIMIT, papers[row].id)
-        for row in rows[:limit]:
+        for row in holding[:limit]:
             positives[row].append(label)
-    return list(map(tuple, positives))
+    inside = ((paper.id, cited) for paper in papers for cited in paper.references if cited in names)
+    sampler = _LabelSampler(
+        names=[paper.id for paper in papers],
+        labels=all_labels,
+        positives=list(map(tuple, positives)),
+        related={
+            "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
+            "author": SharedAttributeLinks([paper.authors for paper in papers]),
+            "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
+        },
+        seed=sampling.seed,
+    )
+    labelled = [row for row, selected in enumerate(positives) if selected]
+    return sampling.examples(sampler, sampling.select(sampler.names, labelled), papers, labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,6 @@ Purpose = Literal["pretrain", "test"]
 DataSetWriter = Callable[[SciMultPrepareContext], PreparedDataSet | Mapping[str, PreparedDataSet]]
 """Writes a data set, or several by name. Raises MissingFilesError."""
 
-RECORD_FILE = "scimult.json"
 SECOND_COUNT: dict[Purpose, str] = {"pretrain": "positive pairs", "test": "candidates"}
 """What the tables count besides queries."""
 TITLES: dict[Purpose, str] = {"pretrain": "Table A1: pre-training sources", "test": "Table A2: test sets"}
@@ -126,6 +125,6 @@ def prepare_scimult(
     if not done.dropped:
         files = ", ".join(dict.fromkeys(lacking.values()))
         raise InputError(f"{raw} has none of the files for SciMult's data sets; missing: {files}")
-    write_json(out / RECORD_FILE, record, indent=2)
+    write_json(out / "scimult.json", record, indent=2)
     done.record, done.not_made = record, {name: f"{file} is missing" for name, file in lacking.items()}
     return done

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from sciprism.datasets.data_root import as_id
+from sciprism.datasets.data_root import DataRoot, as_id
 from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number
 from sciprism.datasets.layouts.published import TEXTS, SciDocsClasses
 from sciprism.drop_report import DropReport
@@ -44,7 +44,6 @@ FIELD_LABELS = {folder: folder.replace("_", " ").lower() for folder in MAPLE_FOL
 
 MAG_CLASSES = tuple(sorted(("computer science", *FIELD_LABELS.values())))
 
-UNLABELLED = "paper without a label of the vocabulary, dropped"
 DUPLICATE = "duplicate paper, the first is used"
 
 LabelledPaper = tuple[Paper, tuple[str, ...]]  # a paper and the distinct ids of its labels, in the order of the file
@@ -80,7 +79,7 @@ def read_labelled_papers(
         if paper.id in seen:
             dropped.add(DUPLICATE, paper.id)
         elif not inside:
-            dropped.add(UNLABELLED, paper.id)
+            dropped.add("paper without a label of the vocabulary, dropped", paper.id)
         else:
             seen.add(paper.id)
             yield paper, inside
@@ -235,7 +234,7 @@ def _write_fine(
 
 def _match_names(context: SciMultPrepareContext, papers: str, names: Sequence[Label]) -> Iterator[dict[str, Any]]:
     finder = LabelNames(names)
-    rows = context.written.records(context.out / papers)
+    rows = DataRoot().records(context.out / papers)
     texts = (f"{row['title']} {row['abstract']}" for row in rows)
     while block := list(islice(texts, BLOCK)):
         for matched in finder.match(block):

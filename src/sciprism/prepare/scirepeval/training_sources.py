@@ -136,16 +136,6 @@ class PublishedTask(BaseModel):
             return None if self.type == "ir" else TYPES[self.type]
         return CODES[self.ctrl_token["query"]]
 
-    @property
-    def max_examples(self) -> dict[Part, int]:
-        """Return the requested number of examples of each part, 0 for all."""
-        return {part: max(0, self.sample_size.get(part, 0)) for part in PARTS}
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return the parts that have records."""
-        return tuple(part for part in PARTS if self.data_files is None or part in self.data_files)
-
     def read(self, data_root: DataRoot, part: Part) -> Iterator[tuple[str, Record]]:
         """Yield (location such as "FILE, line 3", record) of one part."""
         if self.data_files is not None:
@@ -203,7 +193,8 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> Training
 
     Checks the first record of each part. Raises InputError where data or fields are missing.
     """
-    first = {part: task.read_first(data_root, part) for part in task.parts}
+    parts = (part for part in PARTS if task.data_files is None or part in task.data_files)  # those that have records
+    first = {part: task.read_first(data_root, part) for part in parts}
     format, words = task.format or TYPES[task.type], False
     if task.type == "ir":  # without a control code, the first query decides
         where, record = first["train"]
@@ -232,7 +223,7 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> Training
         multi_label=task.multi_label,
         contrastive=task.contrastive,
         parts=tuple(first),
-        max_examples=task.max_examples,
+        max_examples={part: max(0, task.sample_size.get(part, 0)) for part in PARTS},
     )
 
 

@@ -28,7 +28,6 @@ from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.sources.records import format_words, require_field
 from sciprism.prepare.sources.specter_pickles import is_specter_pickle, read_pickled_papers, read_specter_pickle
-from sciprism.seeding import random_fraction
 
 Rows = NDArray[np.int32]
 
@@ -145,10 +144,6 @@ class CitationCorpus:
     names: list[str]
     fields: list[tuple[str, ...]]
     graph: CitationGraph
-
-    def held_out(self, share: float, seed: int) -> Mask:
-        """Return which papers are held out: a share of them, by hash of the id."""
-        return np.array([random_fraction(seed, "dev", name) < share for name in self.names], bool)
 
     def without(self, excluded: Mask, dropped: DropReport) -> CitationCorpus:
         """Return the corpus without some papers; count the citations that are dropped with them."""
