@@ -334,7 +334,11 @@ def _load_table(folder: Path | None) -> SplitTable:
     if cache.exists() and (stored := _read_cache(cache)):
         return stored
     table = SplitTable.build(DataRoot(folder))
-    _write_cache(table, cache)
+    facts = {"counts": table.counts, "missing": table.missing, "tests": table.tests}
+    hashes, codes = (np.array(list(part), np.uint64) for part in (table.codes.keys(), table.codes.values()))
+    write = partial(np.savez, facts=np.array(json.dumps(facts)), names=hashes, codes=codes)
+    with suppress(OSError, InputError):  # if the cache folder is writable
+        write_atomically(cache, write, str(os.getpid()))
     return table
 
 
@@ -348,15 +352,6 @@ def _read_cache(path: Path) -> SplitTable | None:
     except (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile, zlib.error):
         warnings.warn(ShownWarning(f"{path} is damaged; it is made again"), stacklevel=2)
         return None
-
-
-def _write_cache(table: SplitTable, path: Path) -> None:
-    """Write a table for the next run, if the cache folder is writable."""
-    facts = {"counts": table.counts, "missing": table.missing, "tests": table.tests}
-    hashes, codes = (np.array(list(part), np.uint64) for part in (table.codes.keys(), table.codes.values()))
-    write = partial(np.savez, facts=np.array(json.dumps(facts)), names=hashes, codes=codes)
-    with suppress(OSError, InputError):
-        write_atomically(path, write, str(os.getpid()))
 
 
 def _hash_files(folder: Path | None) -> str:

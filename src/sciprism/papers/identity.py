@@ -89,9 +89,9 @@ class PaperIdentity(NamedTuple):
 
     ids: of `PAPER_ID_SYSTEMS`. registrant: of the DOI. title: without case and punctuation; words: of it, a bit each.
     part: number in a series, or notice. numbers: others of the title. abstract: of one with enough words. details:
-    title, abstract, authors, venue and year. authors: of the first one. pages: first and last number. file: where the
-    paper was read. generic: whether many papers have this title; long: whether few do; series: whether it is that of
-    every year. preprint, published: as far as is known. latin: letters of the title.
+    title, abstract, authors, venue and year. authors: of the first one. pages: first and last number, 32 bits each.
+    file: where the paper was read. generic: whether many papers have this title; long: whether few do; series: whether
+    it is that of every year. preprint, published: as far as is known. latin: letters of the title.
     """
 
     ids: tuple[int, ...]
@@ -182,6 +182,7 @@ def identify(paper: Paper) -> PaperIdentity:
     on_server = bool(_PREPRINT_VENUE.search(paper.venue)) or ("arxiv" in ids and not paper.venue)
     preprint = bool(_PREPRINT_DOI.match(doi)) if doi else on_server
     kind = "preprint" if preprint else "article"
+    first, last, *_ = [*(int(digits[-9:]) for digits in re.findall(r"\d+", paper.pages)[:2]), 0, 0]
     return PaperIdentity(
         ids=tuple(hash_text(system + ids[system] if system in ids else "") for system in PAPER_ID_SYSTEMS),
         registrant=hash_text(f"{doi.split('/')[0]} {kind}") if doi and not _UNVERSIONED_DOI.match(doi) else 0,
@@ -194,7 +195,7 @@ def identify(paper: Paper) -> PaperIdentity:
         authors=_hash_words(
             word for name in paper.authors[:1] for word in normalize_words(name) if len(word) > 1 or not word.isascii()
         ),
-        pages=_read_pages(paper.pages),
+        pages=first << 32 | last,
         file=hash_text(paper.place.file) if paper.place else 0,
         year=paper.year if paper.year and 0 < paper.year < 10_000 else 0,
         generic=title in GENERIC_TITLES,
@@ -323,12 +324,6 @@ def _hash_words(words: Iterable[str]) -> int:
     for word in words:
         bits |= 1 << crc32(word.encode("utf-8", "replace")) % 64
     return bits
-
-
-def _read_pages(pages: str) -> int:
-    """Return the first page's number and the last one's, 0 where there is none, in 32 bits each."""
-    first, last, *_ = [*(int(digits[-9:]) for digits in re.findall(r"\d+", pages)[:2]), 0, 0]
-    return first << 32 | last
 
 
 def find_equal_runs(column: array[int] | NDArray[np.uint64]) -> Iterator[list[int]]:

@@ -275,7 +275,7 @@ def _expand_manifest(file: InputFile) -> list[tuple[InputFile, str]]:
     if not listed:
         return []
     if isinstance(file.path, SealedFile):
-        file.path.refuse_references()
+        raise InputError(f"{file.path} names other files; only what was sent is read: send the files themselves")
     if repeated := len(listed) - len({entry.url for entry in listed}):
         raise InputError(f"{file.path}: lists {repeated:,} files twice; fetch it again")
     paths = _find_files(file.path, [entry.url for entry in listed])

@@ -86,7 +86,11 @@ def _cut_elements(file: InputFile, mark: re.Pattern[str]) -> Iterator[tuple[int,
     The last is the rest of the file, or an element that is too long.
     """
     text, line, counted, start, position, most = "", 1, 0, -1, 0, limit("record")
-    for piece in _read_text(file):
+    declared = _DECLARED.match(file.head())  # another encoding is followed
+    if declared and not file.chosen_encoding and declared[1].lower() not in ("utf-8", "utf-16"):
+        with suppress(InputError):  # an unknown encoding: that of the bytes
+            file.chosen_encoding = check_encoding(declared[1])
+    for piece in file.chunks(_PIECE):
         text += piece
         for found in mark.finditer(text, position):
             position = found.end()
@@ -107,15 +111,6 @@ def _cut_elements(file: InputFile, mark: re.Pattern[str]) -> Iterator[tuple[int,
         line, counted = line + text.count("\n", counted, keep), 0
         text, start, position = text[keep:], min(start, 0), max(0, len(text) - keep - _TAIL, position - keep)
     yield line, "open" if start >= 0 else "rest", text
-
-
-def _read_text(file: InputFile) -> Iterator[str]:
-    """Yield the text of a file; another declared encoding is followed."""
-    declared = _DECLARED.match(file.head())
-    if declared and not file.chosen_encoding and declared[1].lower() not in ("utf-8", "utf-16"):
-        with suppress(InputError):  # an unknown encoding: that of the bytes
-            file.chosen_encoding = check_encoding(declared[1])
-    return file.chunks(_PIECE)
 
 
 def _parse(text: str) -> tuple[Element, str, int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -179,12 +179,12 @@ class BeirFiles:
     texts like the documents (similar patients).
     """
 
-    FORMER: ClassVar = {"without_itself": False}
     repo: str
     qrels: tuple[str, ...] = ("qrels/test.tsv",)
     corpus: tuple[str, ...] = ("corpus.jsonl",)
     queries: tuple[str, ...] = ("queries.jsonl",)
     query: Role = "query"
+    without_itself: bool = False
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the graded queries over all documents."""
@@ -197,6 +197,7 @@ class BeirFiles:
             read_texts(data_root, queries),
             read_texts(data_root, documents),
             role=self.query,
+            without_itself=self.without_itself,
             dropped=dropped,
         )
 
@@ -207,7 +208,7 @@ def build_input(
     documents: Iterable[Mapping[str, Any]],
     *,
     role: Role = "query",
-    without_itself: bool = False,
+    without_itself: bool,
     dropped: DropReport,
 ) -> RetrievalInput:
     """Return the graded queries over all documents; queries without judgements are not part of it."""

@@ -280,7 +280,11 @@ class PaperLabels:
             raise InputError(f"{self.hub.labels_repo}, {self.hub.labels}: a row without paper_id or label: {row}")
         if self.kind == "number":
             return name, parse_number(label, f"paper {name}, label")
-        return name, as_id(label) if self.kind == "class" else parse_classes(label, name)
+        if self.kind == "class":
+            return name, as_id(label)
+        if not isinstance(label, list) or not set(label) <= {0, 1}:
+            raise InputError(f"paper {name}: the label is not a vector of 0 and 1: {label!r:.80}")
+        return name, tuple(str(column) for column, flag in enumerate(label) if flag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,13 +368,6 @@ class ReviewerPapers:
         return MatchInput.build(papers, written, rated, dropped, unknown)
 
 
-def parse_classes(label: Any, name: str) -> tuple[str, ...]:
-    """Return the column numbers of the ones in a 0/1 vector."""
-    if not isinstance(label, list) or not set(label) <= {0, 1}:
-        raise InputError(f"paper {name}: the label is not a vector of 0 and 1: {label!r:.80}")
-    return tuple(str(column) for column, flag in enumerate(label) if flag)
-
-
 OBTAIN_SCIMULT = "the evaluation data of SciMult are a zip behind the link at https://github.com/yuzhimanhua/SciMult"
 
 Record = Mapping[str, Any]
@@ -406,7 +403,14 @@ class MapleLabels:
             table.add(name, parse_paper(record, name))
             gold.append(self._gold(record, name, rows, dropped))
             lines.append(line)
-        matched = self._matched(data_root, rows, lines, dropped) if self.matched else None
+        matched = None
+        if self.matched:
+            unknown = "matched label outside the vocabulary"
+            found = _read_records(data_root, self.folder, self.name, "matched")
+            of_lines = [_find_rows(record.get("candidate") or (), rows, dropped, unknown) for record in found]
+            if not lines or lines[-1] >= len(of_lines):
+                raise InputError(f"{self.folder}/{self.name}_matched.json has fewer lines than there are papers")
+            matched = [of_lines[line] for line in lines]
         return LabelInput(
             paper_ids=table.ids, papers=table.items, labels=labels, gold=gold, matched=matched, dropped=dropped
         )
@@ -420,16 +424,6 @@ class MapleLabels:
         if not isinstance(value, list):
             raise InputError(f"paper {name}: the label is {value!r:.60}, not a list of ids")
         return _find_rows(value, rows, dropped, f"label of paper {name} outside the vocabulary, dropped")
-
-    def _matched(
-        self, data_root: DataRoot, rows: Mapping[str, int], lines: list[int], dropped: DropReport
-    ) -> list[Rows]:
-        unknown = "matched label outside the vocabulary"
-        records = _read_records(data_root, self.folder, self.name, "matched")
-        matched = [_find_rows(record.get("candidate") or (), rows, dropped, unknown) for record in records]
-        if not lines or lines[-1] >= len(matched):
-            raise InputError(f"{self.folder}/{self.name}_matched.json has fewer lines than there are papers")
-        return [matched[line] for line in lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import text_of
 
-Subfields = list[tuple[str, str]]  # code and text of each; a control field has the code ""
-MarcFields = dict[str, list[Subfields]]  # tag -> its fields
+MarcFields = dict[str, list[list[tuple[str, str]]]]  # tag -> its fields, each of codes and texts; "" of a control field
 _FULL_STOP = re.compile(r"[ ,]+\Z|(?<=[^\W\d_]{3})\.\Z")  # the end of a field, no initial
 _PERSONS, _BODIES = ("100", "700"), ("110", "111", "710", "711")
 _SUBJECTS = ("600", "610", "611", "630", "650", "651", "653")

@@ -226,10 +226,7 @@ def _build_mesh_label(record: Element) -> Label:
 # ---- languages ----
 
 
-LanguageRank = tuple[int, int, int, str]
-
-
-def rank_language(language: str, wanted: str) -> LanguageRank:
+def rank_language(language: str, wanted: str) -> tuple[int, int, int, str]:
     """Return a rank of a language tag, the best lowest: the wanted tag, its language, none, English, others by tag."""
     pairs = zip(language.split("-"), wanted.split("-"), strict=False)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -416,7 +413,7 @@ class _Concepts:
         yield from describe_other_languages(self._other_languages, self._language)
 
     def build_label(self, concept: Any) -> Label | str:
-        from rdflib import SKOS, URIRef
+        from rdflib import SKOS, BNode, URIRef
 
         if not isinstance(concept, URIRef):
             return "a concept without an IRI (a blank node)"
@@ -431,12 +428,15 @@ class _Concepts:
         by_languages = [*names.items(), *self._collect_texts(concept, self._others).items()]
         every_name = (text for tag, texts in by_languages if primary_language(tag) in languages for text in texts)
         name = names[chosen][0]
+        above = (*self._graph.objects(concept, SKOS.broader), *self._graph.subjects(SKOS.narrower, concept))
         return Label(
             id=iri,
             name=name,
             synonyms=tuple(text for text in dict.fromkeys(every_name) if text != name),
             definition=self._choose_definition(concept),
-            broader=tuple(str(node).removeprefix(_BASE) for node in self._list_broader(concept)),
+            broader=tuple(
+                str(node).removeprefix(_BASE) for node in dict.fromkeys(above) if not isinstance(node, BNode)
+            ),
             codes=tuple(dict.fromkeys(str(code) for code in self._graph.objects(concept, SKOS.notation))),
         )
 
@@ -465,13 +465,6 @@ class _Concepts:
             for language, texts in self._collect_texts(concept, [kind]).items()
         ]
         return " ".join(min(options)[-1]) if options else ""
-
-    def _list_broader(self, concept: Any) -> list[Any]:
-        from rdflib import SKOS, BNode
-
-        graph = self._graph
-        above = (*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept))
-        return [node for node in dict.fromkeys(above) if not isinstance(node, BNode)]
 
 
 _HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}
