@@ -30,9 +30,9 @@ def shard(folder: Path, number: int, papers, parses, *, packed=False) -> Path:
     return folder
 
 
-def read(folder: Path, **options) -> tuple[list[Paper], DropReport]:
+def read(folder: Path) -> tuple[list[Paper], DropReport]:
     dropped = DropReport()
-    return list(s2orc.read_s2orc(folder, dropped=dropped, **options)), dropped
+    return list(s2orc.read_s2orc(folder, dropped=dropped)), dropped
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -83,18 +83,13 @@ def test_what_is_not_safe_is_counted_by_reason(tmp_path):
     assert dropped.ids[s2orc.NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
 
 
-def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
+def test_shards_stand_in_order(tmp_path):
     for number in (10, 2, 0):
         shard(tmp_path, number, [metadata(f"p{number}")], [parse(f"p{number}", "Text")], packed=number == 2)
     (tmp_path / "metadata" / "metadata_5.jsonl").write_text("")
     (tmp_path / "metadata" / "README.md").write_text("no shard")
     found, dropped = read(tmp_path)
     assert [paper.id for paper in found] == ["p0", "p2", "p10"] and dropped.ids[s2orc.INCOMPLETE_SHARD] == ["5"]
-    assert [paper.id for paper in read(tmp_path, shards=[10, 0])[0]] == ["p10", "p0"]
-    with pytest.raises(InputError, match=r"no pdf_parses/pdf_parses_5\.jsonl"):
-        read(tmp_path, shards=[5])
-    with pytest.raises(InputError, match=r"no metadata/metadata_7\.jsonl"):
-        read(tmp_path, shards=[7])
 
 
 def test_folders_without_shards_and_damaged_files_are_reported(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,20 +31,10 @@ def is_s2orc(folder: Path) -> bool:
     return all((folder / part).is_dir() for part in PARTS)
 
 
-def read_s2orc(folder: Path, *, shards: Sequence[int] | None = None, dropped: DropReport) -> Iterator[Paper]:
-    """Yield the safe papers of some shards, or of all, in the order of their PDF parses.
-
-    Safe papers have a field of study, a PDF parse and a parsed abstract (Multi2SPE's code); others, and
-    records that cannot be read, are counted in `dropped`. The abstract is the first parsed paragraph, the
-    rest is metadata. The safe metadata of one shard are held in memory. Raises InputError for a requested
-    shard with a missing file, and where no shard is complete.
-    """
-    files = [_find_shard_files(folder, part) for part in PARTS]
-    for shard in list_shards(folder, dropped) if shards is None else shards:
-        for part, paths in zip(PARTS, files, strict=True):
-            if shard not in paths:
-                raise InputError(f"{folder}: no {part}/{part}_{shard}.jsonl, perhaps with .gz; fetch it")
-        yield from _join_shard(files[0][shard], files[1][shard], dropped)
+def read_s2orc(folder: Path, *, dropped: DropReport) -> Iterator[Paper]:
+    """Yield the safe papers of all shards. Raises InputError where no shard is complete."""
+    for shard in list_shards(folder, dropped):
+        yield from read_shard(folder, shard, dropped)
 
 
 def list_shards(folder: Path, dropped: DropReport) -> list[int]:
@@ -61,7 +51,14 @@ def list_shards(folder: Path, dropped: DropReport) -> list[int]:
     return whole
 
 
-def _join_shard(metadata: Path, parses: Path, dropped: DropReport) -> Iterator[Paper]:
+def read_shard(folder: Path, shard: int, dropped: DropReport) -> Iterator[Paper]:
+    """Yield the safe papers of a complete shard in the order of their PDF parses.
+
+    Safe papers have a field of study, a PDF parse and a parsed abstract (Multi2SPE's code); others, and
+    records that cannot be read, are counted in `dropped`. The abstract is the first parsed paragraph, the
+    rest is metadata. The safe metadata are held in memory.
+    """
+    metadata, parses = (_find_shard_files(folder, part)[shard] for part in PARTS)
     papers = _read_safe_metadata(metadata, dropped)
     for _, row in read_named_rows(InputFile(parses), dropped):
         paper = papers.pop(str(row.get("paper_id")), None)

@@ -25,7 +25,7 @@ from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import is_s2orc, list_shards, read_s2orc
+from sciprism.papers.s2orc import is_s2orc, list_shards, read_shard
 from sciprism.prepare.sources.records import format_words, require_field
 from sciprism.prepare.sources.specter_pickles import is_specter_pickle, read_pickled_papers, read_specter_pickle
 
@@ -291,7 +291,7 @@ class PaperReader:
             for shard in existing:
                 is_query = not shards or shard in shards
                 label = f"{path}, shard {shard}{'' if is_query else ' (candidates only)'}"
-                papers = read_s2orc(path, shards=[shard], dropped=self.dropped)
+                papers = read_shard(path, shard, self.dropped)
                 yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
             return
         if is_keyed_json(path):
