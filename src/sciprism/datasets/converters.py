@@ -23,9 +23,8 @@ from sciprism.registry import Registry
 
 Files = Mapping[str, bytes]
 Folder = dict[str, Any]  # name of a file -> its rows, or its one object
-Converter = Callable[[Files], Folder]
 
-CONVERTERS: Registry[Converter] = Registry("converter")
+CONVERTERS: Registry[Callable[[Files], Folder]] = Registry("converter")
 QRELS = ("query-id", "corpus-id", "score")
 
 

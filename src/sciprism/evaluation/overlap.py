@@ -19,7 +19,6 @@ from sciprism.text.template import Item
 
 EXAMPLES = 5  # pairs shown per task; all are counted
 SHORT_ID = 6  # ids of fewer characters, and plain numbers, are too common to identify a paper
-TEXT, TITLE, INDIRECT = "text", "title", "through another training paper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,8 @@ def find_overlap(
         finder.add(replace(paper, id=f"{number}"))
     for group in finder.find().groups:
         tested = {position for position in group.positions if position < len(test_ids)}
-        reason = next((name for name in (TEXT, TITLE) if name in group.reasons), INDIRECT)
+        shown = (name for name in ("text", "title") if name in group.reasons)
+        reason = next(shown, "through another training paper")
         for position in [position for position in group.positions if tested and position >= len(test_ids)]:
             shared = matches[position - len(test_ids)]
             shared.update({test: {reason} for test in tested - shared.keys()})

@@ -166,7 +166,6 @@ class DomainTable:
 
 REPORT = "citations.json"
 NO_LINK = "query without a citation, link or triplet"
-CANDIDATE_ONLY = "paper of another field or shard (candidate only)"
 
 
 def _parse_options(given: Any) -> Any:
@@ -193,10 +192,6 @@ class CitationSettings(Settings):
     seed: int = 0
 
 
-DRAFT = ".triplets-"
-"""Beginning of the name of the folder that a run writes its files to before they are put in place."""
-
-
 @dataclass(frozen=True, slots=True)
 class TripletPart:
     """Train or dev: the papers of its triplets, the rows that may be queries; the report, the counts by field."""
@@ -216,7 +211,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     """
     began, dropped = time.monotonic(), sources.reader.dropped
     sampler = samplers[settings.sampler](**{"seed": settings.seed} | settings.options)
-    with create_work_folder(out, DRAFT) as work:
+    with create_work_folder(out, ".triplets-") as work:
         draft = ExampleFolder(work)
         whole = _build_corpus(draft.path / PAPERS_FILE, sources, settings)
         parts = dict(_split(whole, settings, dropped))
@@ -295,7 +290,9 @@ def _sample(
             if row in linked and sources.is_query(names[row]):
                 queries.append(row)
             else:
-                dropped.add(CANDIDATE_ONLY if row in linked else NO_LINK, names[row])
+                dropped.add(
+                    "paper of another field or shard (candidate only)" if row in linked else NO_LINK, names[row]
+                )
         return settings.balance.select(queries, part.corpus.fields, names, dropped)
 
     inputs = SamplerInputs(sources, select_queries, part.report)

@@ -242,11 +242,11 @@ def prepare_text(
             SourcePasses(part, [part.sample(part.retained, settings.dev, settings.seed, "dev")]) for part in filtered
         ]
         mixture = []
-        for source, (held_out,) in dev:  # as many passes as the weight; the last one has a share by hash
-            train, (rest, whole) = source.retained & ~held_out, modf(source.source.weight)
-            last = [source.sample(train, rest, settings.seed, "weight")] if rest else []
-            mixture.append(SourcePasses(source, [train] * int(whole) + last))
-        if not any(chosen.any() for part in mixture for chosen in part.passes):
+        for part, (apart,) in dev:  # as many passes as the weight; the last one has a share by hash
+            chosen, (rest, whole) = part.retained & ~apart, modf(part.source.weight)
+            last = [part.sample(chosen, rest, settings.seed, "weight")] if rest else []
+            mixture.append(SourcePasses(part, [chosen] * int(whole) + last))
+        if not any(some.any() for planned in mixture for some in planned.passes):
             reasons = ", ".join(filter(None, (str(source.dropped) for source in filtered)))
             raise InputError(f"no text to train on is left ({reasons or 'there was none'})")
         tokenizer = _load_tokenizer(out, mixture, settings)

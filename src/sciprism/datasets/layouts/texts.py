@@ -343,7 +343,6 @@ def _parse_abstract(record: LanguageRecord) -> LabelledText:
     return LabelledText(record.id, (join_paragraphs(record.need(*FIRST_FIELDS)),), target, record.id)
 
 
-SQUAD_REPO = "rajpurkar/squad_v2"
 NO_CONTEXT = "question without a context, dropped"
 
 
@@ -361,7 +360,7 @@ class ContextQuestion(NamedTuple):
 class SquadFiles:
     """Read SQuAD-2 JSON: articles of paragraphs of questions. No answer: the question cannot be answered.
 
-    topics: titles of SQuAD-2 articles whose questions are added to train, from `SQUAD_REPO`. dev_share: of train,
+    topics: titles of SQuAD-2 articles whose questions are added to train. dev_share: of train,
     where there is no dev, sampled by a hash of the contexts, without the questions of topics.
     """
 
@@ -505,7 +504,7 @@ def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport
     """Return the questions of some articles of SQuAD-2, from the hub's data set or a copy of it."""
     wanted, shared, questions = {_normalize_title(topic) for topic in topics}, dict[str, str](), list[ContextQuestion]()
     for split in ("train", "validation"):
-        for row in data_root.rows(SQUAD_REPO, "squad_v2", split=split):
+        for row in data_root.rows("rajpurkar/squad_v2", "squad_v2", split=split):
             if _normalize_title(title := clean_text(row.get("title"))) in wanted:
                 context = shared.setdefault(row["context"], row["context"])
                 if question := parse_question(row, context, title, dropped):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import TaggingInput
+from sciprism.datasets.layouts.item_tables import NO_TEXT
 from sciprism.datasets.layouts.texts import (
-    NO_TEXT,
     PART_NAMES,
     LanguageRecord,
     PartFiles,

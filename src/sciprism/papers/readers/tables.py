@@ -72,7 +72,6 @@ _JSON_LAYOUT = rows.JsonLayout(
     ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
     containers=("response", "result", "hits"),
 )
-_MAGIC = "PAR1"
 
 
 @registry.paper_readers.reader(
@@ -243,7 +242,7 @@ def _open_table(file: InputFile) -> Iterator[Path | BinaryIO]:
     ranged = not isinstance(file.path, RemoteObject) or file.path.version.ranged
     if file.path.is_file() and ranged:
         with file.path.open("rb") as stream:
-            ranged = stream.read(len(_MAGIC)) == _MAGIC.encode()
+            ranged = stream.read(4) == b"PAR1"
     if not (ranged and file.path.is_file()):
         with copy_file(file) as copy:
             yield copy

@@ -427,13 +427,18 @@ class _Concepts:
             self._other_languages[chosen] += 1
         by_languages = [*names.items(), *self._collect_texts(concept, self._others).items()]
         every_name = (text for tag, texts in by_languages if primary_language(tag) in languages for text in texts)
+        definitions = [  # and scope notes, those in the chosen language first
+            (primary_language(language) not in self._languages, order, rank_language(language, self._language), texts)
+            for order, kind in enumerate((SKOS.definition, SKOS.scopeNote))
+            for language, texts in self._collect_texts(concept, [kind]).items()
+        ]
         name = names[chosen][0]
         above = (*self._graph.objects(concept, SKOS.broader), *self._graph.subjects(SKOS.narrower, concept))
         return Label(
             id=iri,
             name=name,
             synonyms=tuple(text for text in dict.fromkeys(every_name) if text != name),
-            definition=self._choose_definition(concept),
+            definition=" ".join(min(definitions)[-1]) if definitions else "",
             broader=tuple(
                 str(node).removeprefix(_BASE) for node in dict.fromkeys(above) if not isinstance(node, BNode)
             ),
@@ -454,17 +459,6 @@ class _Concepts:
                     if text not in of_language:
                         of_language.append(text)
         return texts
-
-    def _choose_definition(self, concept: Any) -> str:
-        """Return the definition, else the scope note, in the chosen language; else in another."""
-        from rdflib import SKOS
-
-        options = [
-            (primary_language(language) not in self._languages, order, rank_language(language, self._language), texts)
-            for order, kind in enumerate((SKOS.definition, SKOS.scopeNote))
-            for language, texts in self._collect_texts(concept, [kind]).items()
-        ]
-        return " ".join(min(options)[-1]) if options else ""
 
 
 _HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}

@@ -32,7 +32,6 @@ STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
 NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
 
 Place = tuple[float, float]  # rank and negative similarity of a recommendation, infinity where the study has none
-NO_PLACE = math.inf, math.inf
 COLUMNS = ("StudyScore", "ComputedRankGlobal", "Similarity")
 Study = dict[str, dict[str, tuple[int, Place]]]  # paper -> recommended paper -> its grade and place
 
@@ -60,7 +59,7 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
     for name in names:
         count_missing_text(papers[name], name, dropped)
         grades = {other: grade for other, (grade, _) in selected.get(name, {}).items()}
-        places = {other: place for other, (_, place) in selected.get(name, {}).items() if place != NO_PLACE}
+        places = {other: place for other, (_, place) in selected.get(name, {}).items() if place != (math.inf, math.inf)}
         ranks = {"score": grades, "rank": sorted(places, key=places.__getitem__)}
         rows.append(build_paper_row(papers[name]) | {"paper": name} | ranks)
     count = context.write(STUDY_FILE, rows)

@@ -115,12 +115,10 @@ class PublishedTask(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> PublishedTask:
-        needed = {
-            "labels": self.type == "classification",
-            "labels_field": self.type in ("classification", "regression"),
-        }
-        for key in (key for key, is_needed in needed.items() if is_needed and not getattr(self, key)):
-            raise ValueError(f"{key} is missing")
+        if self.type == "classification" and not self.labels:
+            raise ValueError("labels is missing")
+        if self.type in ("classification", "regression") and not self.labels_field:
+            raise ValueError("labels_field is missing")
         if "train" not in (self.data_files or {}) and (self.data_files is not None or self.dataset is None):
             raise ValueError("give a dataset with a path, or data_files with train")
         if self.ctrl_token is not None and len(self.ctrl_token) < 2:
