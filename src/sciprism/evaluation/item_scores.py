@@ -133,10 +133,11 @@ Samples = Mapping[int, ItemSample]
 
 
 class SampledDifference(NamedTuple):
-    """A difference with its variance over items, its limits, and the two-sided p of Student's t."""
+    """A difference with its variance over items and their degrees of freedom, its limits, the two-sided p of a t test."""
 
     value: float
     variance: float
+    freedom: float
     limits: Limits
     p: float
 
@@ -192,7 +193,7 @@ def sample_difference(samples: Samples) -> SampledDifference:
     half = quantile(freedom, LEVEL) * math.sqrt(variance)
     limits = min(max(total - half, -largest), total), max(min(total + half, largest), total)
     p = 2 * float(stdtr(freedom, -abs(total / math.sqrt(variance)))) if variance else 1.0
-    return SampledDifference(total, variance, limits, p)
+    return SampledDifference(total, variance, freedom, limits, p)
 
 
 def _sample_limits(sample: ItemSample, level: float) -> Limits:

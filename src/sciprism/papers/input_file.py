@@ -100,6 +100,11 @@ class SealedFile:
     def __str__(self) -> str:
         return self._shown
 
+    def check(self, start: bytes) -> None:
+        """Raise InputError for a file that would have to be unpacked, or is a database. start: its first bytes."""
+        if start.startswith(PACKED):
+            raise InputError(f"{self} is compressed or a database; send a text file or a workbook")
+
 
 FilePath = Path | RemoteObject | SealedFile
 
@@ -259,8 +264,8 @@ class InputFile:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
             packed = _CheckedStream(str(self.path), file)
         plain = io.BufferedReader(packed, HEAD_BYTES)
-        if isinstance(self.path, SealedFile) and plain.peek(HEAD).startswith(PACKED):
-            raise InputError(f"{self.path} is compressed or a database; send a text file or a workbook")
+        if isinstance(self.path, SealedFile):
+            self.path.check(plain.peek(HEAD)[:HEAD])
         if plain.peek(2)[:2] != b"\x1f\x8b":
             return plain
         unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain, packed=packed)

@@ -47,6 +47,7 @@ class SciMultPrepareContext:
 
     def __init__(self, raw: Path, out: Path, seed: int) -> None:
         self.data_root = DataRoot(raw)
+        self.written = DataRoot(out)
         self.raw = raw
         self.out = out
         self.seed = seed

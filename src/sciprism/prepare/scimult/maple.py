@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from sciprism.datasets.data_root import DataRoot, as_id
+from sciprism.datasets.data_root import as_id
 from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number
 from sciprism.datasets.layouts.published import TEXTS, SciDocsClasses
 from sciprism.drop_report import DropReport
@@ -234,7 +234,7 @@ def _write_fine(
 
 def _match_names(context: SciMultPrepareContext, papers: str, names: Sequence[Label]) -> Iterator[dict[str, Any]]:
     finder = LabelNames(names)
-    rows = DataRoot().records(context.out / papers)
+    rows = context.written.records(context.out / papers)
     texts = (f"{row['title']} {row['abstract']}" for row in rows)
     while block := list(islice(texts, BLOCK)):
         for matched in finder.match(block):
