@@ -133,7 +133,7 @@ Samples = Mapping[int, ItemSample]
 
 
 class SampledDifference(NamedTuple):
-    """A difference with its variance over items and their degrees of freedom, its limits, the two-sided p of a t test."""
+    """A difference: its variance over items, the degrees of freedom, the limits, the two-sided p of Student's t."""
 
     value: float
     variance: float
