@@ -316,7 +316,6 @@ class PinnedData:
         return self.data.read(data_root)
 
 
-REPOSITORIES = ("repo", "texts_repo", "labels_repo")
 LOCAL = ("folder", "folders", "data", "path", "signatures", "name")
 
 
@@ -336,7 +335,7 @@ def list_needed_data(layout: Any) -> list[str]:
 def _find_needed_data(layout: Any) -> tuple[list[str], list[str]]:
     """Return the hub ids and the local paths that a layout names."""
     values = {name: value for name, value in _walk(layout) if value}
-    repos = [values[name] for name in REPOSITORIES if name in values]
+    repos = [values[name] for name in ("repo", "texts_repo", "labels_repo") if name in values]
     if "owner" in values:
         repos.append(f"{values['owner']}/{values['name']}")
     local = next((values[name] for name in LOCAL if name in values), ())

@@ -89,9 +89,8 @@ class InputPart:
 
 
 Paths = Iterable[str | Path | SealedFile] | str | Path
-InputPath = tuple[
-    FilePath | objects.RemoteFolder, str
-]  # a file or folder that exists, and the part that is read of a file
+InputPath = tuple[FilePath | objects.RemoteFolder, str]
+"""A file or folder that exists, and the part that is read of a file."""
 _PATTERN = re.compile(r"[*?[]")
 
 

@@ -164,9 +164,8 @@ def build_paper(
 
     number, marked = text("id").partition("\n")[0], {}
     work = _OPENALEX_ID.fullmatch(number)
-    ids = {
-        system: found for system in ID_SYSTEMS if (found := text(system).partition("\n")[0])
-    }  # PyMed lists cited ones
+    # PyMed lists cited ones behind the first:
+    ids = {system: found for system in ID_SYSTEMS if (found := text(system).partition("\n")[0])}
     if number == "0" == ids.get("pmid"):
         number = ""  # it is the PMID, and there is none
     if _MARKED_IDS.fullmatch(number):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from sciprism.drop_report import DropReport, count_noun
 from sciprism.errors import InputError, ShownWarning
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sciprism.papers.readers.registry import FileFormat
 
 Record = TypeVar("Record", Paper, Label)
-Finished: TypeAlias = Record | Deletion | BadRecord
 
 MAX_DETAILED = 1000  # skipped records that are kept with their reasons; all are counted
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
@@ -273,7 +272,9 @@ class _RecordStream(Generic[Record]):
             counted[file.full_name] = sum(1 for _ in self.formats[format].read(whole, self.options))
         return counted[file.full_name]
 
-    def _finish(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Finished[Record]:
+    def _finish(
+        self, item: Record | Deletion, prefix: str, place: Place, deletes: bool
+    ) -> Record | Deletion | BadRecord:
         """Clean a record, and put what precedes ids before the id of its file; an unusable one is a BadRecord."""
         if isinstance(item, Paper) and not deletes and not (item.title or item.abstract):  # many are soon skipped
             return BadRecord(place.record or 0, place.line, "no title and no abstract")

@@ -266,17 +266,14 @@ def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettin
 
 def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropReport) -> Iterator[tuple[str, TripletPart]]:
     """Yield train and dev, which is empty where its share is 0."""
-
-    def part(corpus: CitationCorpus, rows: Sequence[int]) -> TripletPart:
-        return TripletPart(corpus, rows, SampleReport(), DomainTable(corpus.fields))
-
     held_out = np.array([random_fraction(settings.seed, "dev", name) < settings.dev for name in whole.names], bool)
     if settings.hold_out == "queries":
-        yield "train", part(whole, np.flatnonzero(~held_out).tolist())
+        train, rows = whole, np.flatnonzero(~held_out).tolist()
     else:
         train = whole.without(held_out, dropped)
-        yield "train", part(train, range(len(train.names)))
-    yield "dev", part(whole, np.flatnonzero(held_out).tolist())
+        rows = [*range(len(train.names))]
+    yield "train", TripletPart(train, rows, SampleReport(), DomainTable(train.fields))
+    yield "dev", TripletPart(whole, np.flatnonzero(held_out).tolist(), SampleReport(), DomainTable(whole.fields))
 
 
 def _sample(

@@ -78,9 +78,6 @@ def split_by_field(groups: Groups, val: float, test: float, seed: int, *names: s
 Relation = Literal["cite", "cocite"]
 RELATIONS: tuple[Relation, ...] = ("cite", "cocite")  # named like their folders
 
-Mask = NDArray[np.bool_]
-
-
 PositiveChoice = tuple[list[int], set[int]]
 """The positives of a query, in the order sampled, and all rows that may not be its negatives."""
 
@@ -258,7 +255,7 @@ class Benchmark:
         co_cited = np.isin(np.arange(graph.size), cited[graph.cited.counts[citing] > 1])  # by any paper
         if self._construction.queries_alone:
             co_cited &= cites
-        self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": co_cited}
+        self._can_query: Mapping[Relation, NDArray[np.bool_]] = {"cite": cites, "cocite": co_cited}
         linked = cites | co_cited
         self._linked = self._split([row for row in rows if linked[row]], "linked")
         self._others = self._split([row for row in rows if not linked[row]], "others")

@@ -132,9 +132,7 @@ def _adjacency(size: int, ones: Rows, others: Rows) -> Adjacency:
     return Adjacency(bounds.astype(np.int64), np.ascontiguousarray(others[order], np.int32))
 
 
-Mask = NDArray[np.bool_]
 Edges = Iterable[tuple[str, str]]
-Fields = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class CitationCorpus:
     fields: list[tuple[str, ...]]
     graph: CitationGraph
 
-    def without(self, excluded: Mask, dropped: DropReport) -> CitationCorpus:
+    def without(self, excluded: NDArray[np.bool_], dropped: DropReport) -> CitationCorpus:
         """Return the corpus without some papers; count the citations that are dropped with them."""
         retained = np.flatnonzero(~excluded)
         rows = np.cumsum(~excluded, dtype=np.int32) - 1
@@ -171,7 +169,7 @@ def build_corpus(
     be of another system, such as doi:10.1/x.
     """
     names, aliases = dict[str, None](), dict[str, str]()
-    fields, shared_fields = list[Fields](), dict[Fields, Fields]()
+    fields, shared_fields = list[tuple[str, ...]](), dict[tuple[str, ...], tuple[str, ...]]()
 
     def lines(spool: IO[str]) -> Iterator[str]:
         for paper in papers:
