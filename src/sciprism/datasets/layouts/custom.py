@@ -331,7 +331,11 @@ class CustomLabels:
         else:
             spellings = {name.casefold(): name for own_names in carried.values() for name in own_names}
             labels = [Label(id=name, name=name) for _, name in sorted(spellings.items())]
-        rows = _index_names(labels)
+        rows: dict[str, int] = {}  # by lower-case id, name, synonym: of equal ones the first of these counts
+        for names_of in (lambda label: (label.id,), lambda label: (label.name,), lambda label: label.synonyms):
+            for row, label in enumerate(labels):
+                for name in names_of(label):
+                    rows.setdefault(name.casefold(), row)
         names = [carried.get(paper, ()) for paper in table.ids]
         for name in (name for own_names in names for name in own_names if name.casefold() not in rows):
             dropped.add("label outside the vocabulary", name)
@@ -431,16 +435,6 @@ def _read_queries(path: Path, qrels: Qrels, dropped: DropReport, complete: bool)
         elif complete:
             dropped.add("query without judgements", ids[-1])
     return table, ids
-
-
-def _index_names(labels: Sequence[Label]) -> dict[str, int]:
-    """Return lower-case id, name or synonym -> row; ids take precedence over names, names over synonyms."""
-    rows: dict[str, int] = {}
-    for names in (lambda label: (label.id,), lambda label: (label.name,), lambda label: label.synonyms):
-        for row, label in enumerate(labels):
-            for name in names(label):
-                rows.setdefault(name.casefold(), row)
-    return rows
 
 
 DEV_SHARE = 0.1  # share of train that becomes dev where the folder has no dev file

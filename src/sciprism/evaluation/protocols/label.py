@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -62,7 +62,9 @@ class LabelProtocol:
             _, best = system.top(papers, labels, min(max(cuts), len(data.labels)), self.distance, None)
             rankings = [row[row >= 0] for row in best]
             if self.names_first:
-                matched = _match_names(data, names, part)
+                items = (data.papers[i] for i in part)
+                texts = (f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items)
+                matched = names.match([*texts]) if data.matched is None else [data.matched[i] for i in part]
                 scores = system.pool_scores(papers, labels, matched, self.distance)
                 named = [rows[np.argsort(-own, kind="stable")] for rows, own in zip(matched, scores, strict=True)]
                 rankings = [np.r_[own, rest[~np.isin(rest, own)]] for own, rest in zip(named, rankings, strict=True)]
@@ -85,14 +87,6 @@ def _select_labelled(data: LabelInput, fits: Callable[[Rows], bool], what: str) 
     if not labelled:
         raise InputError(f"no paper has {what}; check the labels' ids")
     return labelled, dropped
-
-
-def _match_names(data: LabelInput, names: LabelNames, papers: Sequence[int]) -> Sequence[Rows]:
-    """Return the labels whose names occur in papers: those listed in the data, else found by the published rule."""
-    if data.matched is not None:
-        return [data.matched[i] for i in papers]
-    items = [data.papers[i] for i in papers]
-    return names.match([f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items])
 
 
 METRICS = ("f1_macro", "f1_micro", "accuracy")

@@ -361,10 +361,7 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
 
 
 def _incomplete(rows: Sequence[model.ReportRow]) -> Iterator[str]:
-    lacking: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for row in rows:
-        if row.lacking:
-            lacking[row.suite, row.lacking].append(row.name)
+    lacking = model.group(((row.suite, row.lacking), row.name) for row in rows if row.lacking)
     for (suite, tasks), names in lacking.items():
         yield f"incomplete in {suite}: {', '.join(names)}: without {first_names(tasks)}"
 
@@ -385,11 +382,8 @@ def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
 
 
 def _not_comparable(systems: Sequence[model.SystemResults], results: LineCells) -> Iterator[str]:
-    remarks: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for line, some in results:
-        for system, result in zip(systems, some, strict=True):
-            if result.remark:
-                remarks[system.name, result.remark].append(line.task[1])
+    cells = ((line, system, cell) for line, some in results for system, cell in zip(systems, some, strict=True))
+    remarks = model.group(((system.name, cell.remark), line.task[1]) for line, system, cell in cells if cell.remark)
     for (name, remark), tasks in remarks.items():
         yield f"not compared: {name}, {first_names(dict.fromkeys(tasks))}: {remark}"
 

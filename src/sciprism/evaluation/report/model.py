@@ -7,7 +7,6 @@ same ones, and their differences are paired; tasks are resampled independently.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
@@ -90,31 +89,33 @@ def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
 NEVER = ("~", 0)  # after every date of a command, and a system's place in it
 
 
+def group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return key -> its values, both in order of first appearance."""
+    groups: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
 def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
     """Group the runs of each system, in order of first appearance.
 
     Vectors of another format make a system of their own; seeds do not. Where one name has two results of one
     task and seed, they are two systems, named with their folders.
     """
-    by_name: dict[str, list[StoredResult]] = defaultdict(list)
-    for run in runs:
-        by_name[run.name].append(run)
     systems = []
-    for name, members in by_name.items():
+    for name, members in group((run.name, run) for run in runs).items():
         if len({(run.task, run.result.seed) for run in members}) == len(members):
             systems.append(_build_system(name, members))
             continue
-        by_folder: dict[str, list[StoredResult]] = defaultdict(list)
-        for run in members:
-            by_folder[f"{name} ({run.folder or run.result.system.get('fingerprint', '')})"].append(run)
-        systems += [_build_system(longer, some) for longer, some in by_folder.items()]
+        places = [str(run.folder or run.result.system.get("fingerprint", "")) for run in members]
+        by_place = group(zip(places, members, strict=True))
+        systems += [_build_system(f"{name} ({place})", some) for place, some in by_place.items()]
     return systems
 
 
 def _build_system(name: str, runs: Iterable[StoredResult]) -> SystemResults:
-    by_task: dict[TaskId, list[StoredResult]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: run.result.seed):
-        by_task[run.task].append(run)
+    by_task = group((run.task, run) for run in sorted(runs, key=lambda run: run.result.seed))
     return SystemResults(name, {task: tuple(some) for task, some in by_task.items()})
 
 

@@ -206,14 +206,8 @@ _KEYED = re.compile(rf'\s*\{{\s*{_KEY}\{{\s*(?:{_KEY}{_PLAIN})*"(?:paper_id|titl
 """The head of an object whose first member is a paper; plain values may come before its id or text."""
 
 
-def is_keyed_json(path: Path) -> bool:
-    """Return whether a file is one JSON object of papers by id, such as SPECTER's and SciDocs' metadata."""
-    source = InputFile(path)
-    return path.is_file() and source.name.endswith(".json") and bool(_KEYED.match(source.head()))
-
-
 def read_keyed_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
-    """Yield the papers of a JSON object keyed by id."""
+    """Yield the papers of a JSON object keyed by id, such as SPECTER's and SciDocs' metadata."""
     for name, row in data_root.members(path):
         if not isinstance(row, dict):
             raise InputError(f"{path}, {name!r}: expected an object with title and abstract, got {row!r:.40}")
@@ -292,7 +286,8 @@ class PaperReader:
                 papers = read_shard(path, shard, self.dropped)
                 yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
             return
-        if is_keyed_json(path):
+        file = InputFile(path)
+        if path.is_file() and file.name.endswith(".json") and _KEYED.match(file.head()):
             papers = self._count(str(path), "keyed by id", read_keyed_papers(data_root, path))
         elif is_specter_pickle(path):
             papers = self._count(str(path), "SPECTER's triplets", read_pickled_papers(path))
