@@ -53,8 +53,7 @@ def compare(
     if baseline and baseline not in names:
         raise InputError(f"--baseline {baseline!r} must be one of these systems: {', '.join(names)}")
     scored = (i for i, system in enumerate(systems) if any(map(system.done, system.runs)))
-    chosen = names.index(baseline) if baseline else next(scored, 0)
-    report = build_report(systems, suites, baseline=chosen)
+    report = build_report(systems, suites, baseline=names.index(baseline) if baseline else next(scored, 0))
     drawn: dict[str, list[str]] = {}
     if figures:
         files, notes = write_figures(report, figures, read_costs(costs) if costs else [])
