@@ -3,8 +3,8 @@
 Sets: MeSH headings of PubMed papers (27,455 descriptors), once with all labels and once with 1,000 labels removed
 from the training papers' tags; arXiv categories; functions of the biomimicry taxonomy. Everything is trained on the
 train split and scored on test (--dev: on dev, for choices).
-The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
-that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji
+The rankers of "no training" were fitted to samples of these and other vocabularies (tagging_default.py).
+Intervals: paired bootstrap over papers. omikuji
 runs in a separate environment, whose Python --omikuji names. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/tagging.py --omikuji ENVIRONMENT/bin/python -o results/tagging.json

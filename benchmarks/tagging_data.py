@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +77,52 @@ def read_arxiv(data: Path, counts: dict[str, int]) -> TaggingData:
     labels = list(read_labels(data / "labels_arxiv" / "categories.jsonl.gz"))
     named = [list(rows[i]["categories"]) for i in chosen]
     return build("arxiv", papers, labels, named, [str(splits[i]) for i in chosen])
+
+
+LISTS = {
+    "arXiv fields": ("arxiv_multidomain/papers-*", "field", ("dev", "test")),
+    "disease classes": ("cls_ohsumed/test", "label_name", ()),
+    "hallmarks of cancer": ("cls_hallmarks_of_cancer/*", "labels", ()),
+    "fields of all sciences": ("cls_s2orc_fields/papers", "fields", ()),
+    "fields of titles": ("cls_mag_titles/test", "label", ()),
+    "visualization keywords": ("citegraph_vis/papers", "keywords", ()),
+    "tags of users": ("rec_user_libraries/papers", "tags", ()),
+    "conference keywords": ("conference_papers/papers-*", "keywords", ()),
+}
+"""Lists that are the tags of papers alone: files, field, splits."""
+FEWEST = 5
+"""A keyword or tag of fewer papers is no label."""
+SAMPLE = 500
+"""Papers of each vocabulary."""
+
+
+def read_list(data: Path, name: str) -> TaggingData:
+    """Read papers whose tags are the vocabulary; keywords and tags in lower case, without signs that join words."""
+    files, field, splits = LISTS[name]
+    rows = [row for path in sorted(data.glob(f"{files}.jsonl.gz")) for row in read_json_lines(path)]
+    rows = [row for row in rows if row.get(field) and (not splits or row["split"] in splits)]
+    named = [[row[field]] if isinstance(row[field], str) else list(dict.fromkeys(row[field])) for row in rows]
+    if is_free := field in ("keywords", "tags"):
+        named = [[tag.replace("_", " ").replace("-", " ").lower() for tag in tags] for tags in named]
+    counts = Counter(tag for tags in named for tag in set(tags))
+    names = sorted(tag for tag, count in counts.items() if count >= FEWEST or not is_free)
+    papers = []
+    for number, row in enumerate(rows):
+        texts = (row["text"], "") if field == "label" else (row.get("title", ""), row.get("abstract") or row["text"])
+        papers.append(Paper(id=str(row.get("id", number)), title=texts[0], abstract=texts[1]))
+    labels = set(names)
+    known = [[tag for tag in dict.fromkeys(tags) if tag in labels] for tags in named]
+    return build(name, papers, [Label(id=tag, name=tag) for tag in names], known, ["test"] * len(rows))
+
+
+def sample_vocabularies(data: Path, seed: int) -> Iterator[tuple[str, list[Paper], Vocabulary, Tags]]:
+    """Yield name, papers, vocabulary and tags of each set of the untrained tagger, a sample of its papers."""
+    rng = np.random.default_rng(seed)
+    readers = {name: partial(read_list, name=name) for name in LISTS}
+    readers |= {"arXiv categories": partial(read_arxiv, counts={"dev": 2 * SAMPLE})}
+    readers |= {"biomimicry": read_biomimicry, "MeSH": read_mesh}
+    for name, read in readers.items():
+        found = read(data)
+        rows = found.rows(*({"dev"} if name == "MeSH" else set(found.splits)))
+        rows = np.sort(rng.permutation(rows)[:SAMPLE])
+        yield name, [found.papers[i] for i in rows], found.vocabulary, found.tags[rows]

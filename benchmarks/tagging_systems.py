@@ -55,10 +55,10 @@ def ours(tagger: Tagger) -> System:
     """Rank by the probability of a tagger."""
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
-        found = []
+        found, centre = [], tagger.collector.find_centre(vectors)
         for start in range(0, len(papers), RANKED_BLOCK):
             block = slice(start, start + RANKED_BLOCK)
-            evidence = tagger.collect(papers[block], vectors[block], allowed)
+            evidence = tagger.collect(papers[block], vectors[block], allowed, centre)
             scores = tagger.weighing.ranker.score(evidence.features)
             for number in range(len(papers[block])):
                 part = np.flatnonzero(evidence.papers == number)

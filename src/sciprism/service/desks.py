@@ -220,7 +220,8 @@ def suggest(state: ServiceState, item: WorkspaceItem) -> None:
         labels = vectors.encode(vocabulary.labels, "label", progress)
         tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
     else:
-        tagger, notes = state.taggers.choose(body.tagger).tagger, []
+        served = state.taggers.choose(body.tagger)
+        tagger, notes, vectors = served.tagger, [], TagVectors(vectors.encoder, [served.format])
     blocks = vectors.iterate_collection(stored, rows)
     choice = TagChoice(limit=body.k, threshold=body.threshold)
     suggested = (tags for papers, values in blocks for tags in tagger.suggest(papers, values, choice))

@@ -24,7 +24,7 @@ from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
 from sciprism.uses.search import Ranking, check_queries, choose_mode, search, similar, similar_to_papers
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
-from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger
+from sciprism.uses.tagging.tagger import Tagger, build_zero_shot, load_tagger, load_vectors
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 router = APIRouter(tags=["papers"], route_class=BoundedRoute)
@@ -246,12 +246,10 @@ class ServedTagger:
     """A trained tagger or a vocabulary, with the encoder of its vectors."""
 
     def __init__(self, path: Path, encoder: Encoder) -> None:
-        vectors = TagVectors(encoder)
+        vectors = load_vectors(encoder, path if path.is_dir() else None)
         self.name, self.format, self.fingerprint = path.stem, vectors.format, encoder.fingerprint
         if path.is_dir():
             self.tagger: Tagger = load_tagger(path)
-            if self.tagger.encoder.get("fingerprint") != encoder.fingerprint:
-                raise InputError(f"{path} is of the model {self.tagger.encoder.get('name')}; serve it with --model")
         else:
             vocabulary = Vocabulary(read_labels(path))
             self.tagger = build_zero_shot(vocabulary, vectors.encode(vocabulary.labels, "label"))
@@ -259,7 +257,7 @@ class ServedTagger:
     def suggest(self, papers: Sequence[Paper], encoder: Encoder, choice: TagChoice) -> dict[str, Any]:
         """Return the document of the papers' tags."""
         vectors = encoder.encode(list(papers), format=self.format, role="paper")
-        threshold = self.tagger.weighing.threshold if choice.threshold is None else choice.threshold
+        threshold = choice.find_threshold(self.tagger.weighing.threshold)
         facts = {"labels": len(self.tagger.vocabulary), "trained": self.tagger.training is not None}
         tags = [paper.to_json() for paper in self.tagger.suggest(papers, vectors, choice)]
         return {"schema": "sciprism.tag/1", **facts, "threshold": threshold, "papers": tags}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from math import log
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -209,11 +210,17 @@ def _solve(gram: torch.Tensor, right: torch.Tensor, penalty: float) -> torch.Ten
     return torch.cholesky_solve(right, factor)
 
 
+Mask: TypeAlias = NDArray[np.bool_] | None
+"""Which labels are allowed (labels,); None: all."""
 CANDIDATES = 50  # labels of each source that are considered for a paper
+FEW = 10  # labels, whose deviation is half that of many; papers, of which half as much is taken off
+USUAL_DEVIATION = 0.1  # of the cosines of a paper with all labels
+NO_SHARE = 10  # logarithm of the number of labels from which on nothing is taken off
 MAX_LINKS = 8  # labels directly above and below each that are looked at
 NAME_FEATURES = (
     "in title", "in abstract", "place", "words", "inside longer", "exact", "preferred", "alternative", "derived",
     "coverage", "coverage rank", "rarity", "cosine", "cosine above mean", "cosine rank", "parent named", "child named",
+    "named", "log labels", "named of many",
 )  # fmt: skip
 """What the vocabulary and the paper alone give."""
 NEAR_FEATURES = ("near", "votes", "votes rank", "near papers")
@@ -238,10 +245,12 @@ class Evidence:
 class EvidenceCollector:
     """Collect candidates and what speaks for them: from the labels alone, from near papers, from fitted sources.
 
-    vectors: of the labels (labels, e), of length 1, around their mean. matcher: finds names in texts.
+    vectors: of the labels (labels, e), of length 1, around their mean. matcher: finds names in texts. share: of what
+    papers, and labels, have in common, how much is taken off. Where nothing is trained, less of more labels: among a
+    few classes one that is near all papers wins too often, of many labels general ones fit most papers.
     """
 
-    def __init__(self, vocabulary: Vocabulary, vectors: Floats) -> None:
+    def __init__(self, vocabulary: Vocabulary, vectors: Floats, *, is_trained: bool = True) -> None:
         labels = vocabulary.labels
         named = [[name for _, name in list_names(label)] for label in labels]
         owners = np.cumsum([0, *map(len, named)])  # the first row of each label's names
@@ -253,8 +262,14 @@ class EvidenceCollector:
         mean = weights.sum(axis=1) / np.maximum(1, found.sum(axis=1))
         self._owners, self._rarity = owners[:-1], mean[owners[:-1]].astype(np.float32)  # of each label's own name
         self._names = normalize(weights, "l1")
-        self.matcher, self.vectors = NameMatcher(labels), normalize_rows(vectors - vectors.mean(axis=0))
+        self._usual, few = (0.0, 1.0) if is_trained else (USUAL_DEVIATION, 1 - log(len(labels)) / NO_SHARE)
+        self.share = max(0.0, few)
+        self.matcher, self.vectors = NameMatcher(labels), normalize_rows(vectors - self.share * vectors.mean(axis=0))
         self._up, self._down = _pad(vocabulary.parents), _pad(vocabulary.children)
+
+    def find_centre(self, vectors: Floats) -> Floats:
+        """Return what papers' vectors (n, e) are taken around, (e,), nearer to zero for few papers."""
+        return np.asarray(self.share / (len(vectors) + FEW) * vectors.sum(axis=0))
 
     def compare(self, vectors: Floats) -> torch.Tensor:
         """Return the cosines of papers' vectors (b, e), around the papers' own mean, with all labels, (b, labels)."""
@@ -269,12 +284,12 @@ class EvidenceCollector:
         sources: Sources | None = None,
         located: Floats | None = None,
         matches: list[dict[int, Match]] | None = None,
-        allowed: NDArray[np.bool_] | None = None,
+        allowed: Mask = None,
     ) -> Evidence:
         """Return the candidates of a block of papers.
 
         vectors: (b, e), around their mean. located: (b, d), the same papers where near papers and sources have theirs.
-        allowed: which labels may be candidates (labels,); the first of these of each source are, too.
+        allowed: which labels may be candidates (labels,), all by default.
         """
         if matches is None:
             matches = self.find_names(papers)
@@ -289,14 +304,13 @@ class EvidenceCollector:
             scores["linear"] = torch.zeros(len(rows), len(sources.counts))  # 0 of labels that no paper has
             scores["linear"][:, torch.from_numpy(sources.seen)] = rows @ torch.from_numpy(sources.linear)
             scores["compatibility"] = rows @ torch.from_numpy(sources.compatibility) @ torch.from_numpy(self.vectors).T
-        ranks = {name: _rank(values) for name, values in scores.items()}
+        barred = torch.from_numpy(np.zeros(len(self.vectors), bool) if allowed is None else ~allowed)
+        up = {"cosine": 2.0 * (self._usual > 0)}  # without training, labels with a cosine below 0 are ranked too
+        ranks = {name: _rank((each + up.get(name, 0)).masked_fill(barred, -torch.inf)) for name, each in scores.items()}
         chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
         for owner, named in enumerate(matches):
             chosen[owner, list(named)] = True
-        if allowed is not None and not allowed.all():
-            barred = torch.from_numpy(~allowed)  # the first of each source among the allowed ones are candidates too
-            inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
-            chosen = np.logical_or.reduce([chosen, *inside]) & allowed
+        chosen &= ~barred.numpy()
         owners, labels = np.nonzero(chosen)
         neighbours = 0 if near is None else min(SHOWN_NEIGHBOURS, len(near.rows))
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
@@ -307,9 +321,10 @@ class EvidenceCollector:
             columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
         if sources is not None:
             columns |= self._weigh_sources(owners, labels, sources, scores, columns)
-        features = np.zeros((len(owners), len(FEATURES)), np.float32)
-        for number, name in enumerate(FEATURES):
-            features[:, number] = columns.get(name, 0)
+        none = np.zeros(len(owners))
+        features = np.stack(
+            [columns.get(name, none) for name in FEATURES], axis=1, dtype=np.float32, casting="same_kind"
+        )
         return Evidence(owners, labels, features, matches, neighbours)
 
     def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
@@ -329,11 +344,15 @@ class EvidenceCollector:
         named = np.zeros((len(matches), cosines.shape[1] + 1), np.float32)
         for owner, names in enumerate(matches):
             named[owner, list(names)] = 1
+        found, many = named[owners, labels], np.log(np.float32(cosines.shape[1]))
         return dict(zip(FEATURES[:9], described.T, strict=True)) | {
             "rarity": self._rarity[labels],
-            "cosine above mean": _standardize(cosines, owners, labels),
+            "cosine above mean": _standardize(cosines, owners, labels, self._usual),
             "parent named": named[owners[:, None], self._up[labels]].max(axis=1),
             "child named": named[owners[:, None], self._down[labels]].max(axis=1),
+            "named": found,
+            "log labels": np.full(len(owners), many),
+            "named of many": found * many,
         }
 
     def _weigh_sources(
@@ -355,10 +374,15 @@ class EvidenceCollector:
         }
 
 
-def _standardize(scores: torch.Tensor, owners: Rows, labels: Rows) -> Floats:
-    """Return the scores of candidates (c,), of all scores (b, labels), around the mean of each paper."""
-    means, deviations = scores.mean(dim=1).numpy(), scores.std(dim=1).numpy()
-    return np.asarray((scores.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6))
+def _standardize(scores: torch.Tensor, owners: Rows, labels: Rows, usual: float = 0.0) -> Floats:
+    """Return the scores of candidates (c,), of all scores (b, labels), around the mean of each paper, by deviation.
+
+    usual: the deviation to which that over few labels is drawn; 0 to draw it to none.
+    """
+    values, count = scores.numpy(), scores.shape[1]
+    variances = count * values.var(axis=1, ddof=min(1, count - 1)) + FEW * usual**2
+    deviations = np.maximum(np.sqrt(variances / (count + FEW * (usual > 0))), 1e-6)
+    return np.asarray((values[owners, labels] - values.mean(axis=1)[owners]) / deviations[owners])
 
 
 def _rank(scores: torch.Tensor) -> Floats:
@@ -423,15 +447,26 @@ class Ranker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighing:
-    """How evidence becomes a probability. threshold: the one with the best F1 on held-out papers."""
+    """How evidence becomes a probability.
+
+    threshold: the one with the best F1 on held-out papers. sharpness: the power of the odds where labels exclude one
+    another.
+    """
 
     ranker: Ranker
     calibration: Calibration
     threshold: float
+    sharpness: float = 1.0
 
     def weigh(self, features: Floats) -> Doubles:
         """Return the probability of each candidate (c,)."""
         return self.calibration.apply(self.ranker.score(features))
+
+    def share(self, probabilities: Doubles) -> Doubles:
+        """Return the probability of each candidate of one paper (c,), if exactly one of them is right."""
+        within = np.clip(probabilities, 1e-6, 1 - 1e-6)
+        odds = (within / (1 - within)) ** self.sharpness
+        return np.asarray(odds / odds.sum())
 
     def to_json(self) -> dict[str, Any]:
         """Return ranker, calibration and threshold as JSON values; features by name."""
@@ -445,22 +480,20 @@ class Weighing:
             },
             "calibration": {"scores": calibration.scores.tolist(), "probabilities": calibration.probabilities.tolist()},
             "threshold": self.threshold,
+            "sharpness": self.sharpness,
         }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Weighing:
         """Return what `to_json` gave; ValueError for an unknown feature."""
         given = values["ranker"]
-        ranker = Ranker(
-            tuple(FEATURES.index(name) for name in given["columns"]),
-            np.array(given["mean"], np.float32),
-            np.array(given["scale"], np.float32),
-            tuple(
-                (np.array(part["weight"], np.float32), np.array(part["bias"], np.float32)) for part in given["layers"]
-            ),
-        )
+        columns = tuple(FEATURES.index(name) for name in given["columns"])
+        mean, scale = (np.array(given[name], np.float32) for name in ("mean", "scale"))
+        pairs = ((part["weight"], part["bias"]) for part in given["layers"])
+        layers = tuple((np.array(weight, np.float32), np.array(bias, np.float32)) for weight, bias in pairs)
         steps = (np.array(values["calibration"][name], np.float64) for name in ("scores", "probabilities"))
-        return cls(ranker, Calibration(*steps), float(values["threshold"]))
+        calibration, more = Calibration(*steps), (values["threshold"], values.get("sharpness", 1.0))
+        return cls(Ranker(columns, mean, scale, layers), calibration, *map(float, more))
 
 
 def _train(features: torch.Tensor, right: torch.Tensor, seed: int) -> nn.Sequential:

@@ -61,7 +61,8 @@ class TagChoice:
     limit: tags for each paper, at most; None: all that reach the threshold. threshold: the lowest probability; None is
     what the tagger learned. excluded, branch: labels that are never suggested; labels below which (or which) all
     suggestions are, each by id, notation or name. parents: of labels above other suggested ones: keep them where they
-    were found, drop them, or add them all.
+    were found, drop them, or add them all. one: exactly one label is right, which
+    all probabilities are for; the best alone is suggested, unless a limit or a threshold is given.
     """
 
     limit: int | None = None
@@ -69,6 +70,7 @@ class TagChoice:
     excluded: Sequence[str] = field(default_factory=tuple)
     branch: Sequence[str] = field(default_factory=tuple)
     parents: Parents = "keep"
+    one: bool = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -92,17 +94,21 @@ class TagChoice:
             raise InputError("every label of the branch is excluded; nothing can be suggested")
         return mask
 
+    def find_threshold(self, learned: float) -> float:
+        """Return the lowest probability of a suggestion. learned: of the tagger."""
+        return (0.0 if self.one else learned) if self.threshold is None else self.threshold
+
     def pick(
         self, labels: Rows, probabilities: Doubles, threshold: float, vocabulary: Vocabulary
     ) -> list[tuple[int, float, int | None]]:
         """Return rows and probabilities of the tags of one paper, best first, and the label that one was added for."""
-        least = threshold if self.threshold is None else self.threshold
+        least, limit = self.find_threshold(threshold), self.limit or (1 if self.one else None)
         order = np.argsort(-probabilities, kind="stable")
         ranked = [(int(labels[i]), float(probabilities[i])) for i in order if probabilities[i] >= least]
         if self.parents == "drop":
-            above = {row for label, _ in ranked[: self.limit] for row in find_reached(label, vocabulary.parents)}
+            above = {row for label, _ in ranked[:limit] for row in find_reached(label, vocabulary.parents)}
             ranked = [(label, value) for label, value in ranked if label not in above]
-        picked: list[tuple[int, float, int | None]] = [(*candidate, None) for candidate in ranked[: self.limit]]
+        picked: list[tuple[int, float, int | None]] = [(*candidate, None) for candidate in ranked[:limit]]
         if self.parents == "add":
             chosen = {label for label, _, _ in picked}
             for label, value, _ in list(picked):  # a label above a right one is right

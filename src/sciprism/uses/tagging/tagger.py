@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import sciprism.files as files
@@ -32,6 +31,7 @@ from sciprism.uses.tagging.evidence import (
     FEATURES,
     Evidence,
     EvidenceCollector,
+    Mask,
     NearestPapers,
     PaperSpace,
     Ranker,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 RANKER_FILE = "default_ranker.json"
-"""The rankers that ship, trained by benchmarks/tagging_default.py on MeSH terms of PubMed papers."""
+"""The rankers that ship, fitted by benchmarks/tagging_default.py to eleven vocabularies."""
 RANKED_BLOCK = 256
 MAX_SCORES = 1 << 23
 """Scores of one source in memory, papers by labels: 32 MB; a larger vocabulary takes fewer papers at once."""
@@ -65,11 +65,8 @@ def build_zero_shot(vocabulary: Vocabulary, label_vectors: Floats, *, tagged: Ta
     """
     shipped = json.loads(Path(__file__).with_name(RANKER_FILE).read_text(encoding="utf-8"))
     weighing = Weighing.from_json(shipped["names" if tagged is None else "names and papers"])
-    facts: dict[str, Any] = {"threshold": round(weighing.threshold, 4)}
-    if tagged is None:
-        return Tagger(vocabulary, label_vectors, weighing, facts=facts)
-    facts["tagged papers"] = len(tagged.papers)
-    return Tagger(vocabulary, label_vectors, weighing, NearestPapers(tagged.vectors, tagged.tags), facts=facts)
+    near = None if tagged is None else NearestPapers(tagged.vectors, tagged.tags)
+    return Tagger(vocabulary, label_vectors, weighing, near)
 
 
 def block_size(labels: int) -> int:
@@ -98,24 +95,26 @@ class Tagger:
     collector: EvidenceCollector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.collector = EvidenceCollector(self.vocabulary, self.label_vectors)
+        self.collector = EvidenceCollector(self.vocabulary, self.label_vectors, is_trained=self.space is not None)
 
-    def collect(self, papers: Sequence[Paper], vectors: Floats, allowed: NDArray[np.bool_] | None = None) -> Evidence:
-        """Return the candidates of a block of papers with vectors (b, e), all or of the allowed labels (labels,)."""
+    def collect(self, papers: Sequence[Paper], vectors: Floats, allowed: Mask = None, centre: Any = 0.0) -> Evidence:
+        """Return the candidates of a block of papers, all or of the allowed labels.
+
+        vectors: (b, e). centre: (e,), what they are taken around where no training gave it.
+        """
+        located = vectors if self.space is None else self.space.locate(papers, vectors)
+        around = vectors - (centre if self.space is None else self.space.centre)
         options: dict[str, Any] = {"near": self.near, "sources": self.sources, "allowed": allowed}
-        if self.space is None:
-            return self.collector.collect(papers, vectors, located=vectors, **options)
-        located = self.space.locate(papers, vectors)
-        return self.collector.collect(papers, vectors - self.space.centre, located=located, **options)
+        return self.collector.collect(papers, around, located=located, **options)
 
     def suggest(self, papers: Sequence[Paper], vectors: Floats, choice: TagChoice | None = None) -> Iterator[PaperTags]:
         """Yield the tags of each paper, in their order. vectors: (n, e)."""
         choice = choice or TagChoice()
-        allowed = choice.allowed(self.vocabulary)
+        allowed, centre = choice.allowed(self.vocabulary), self.collector.find_centre(vectors)
         size = block_size(len(self.vocabulary))
         for start in range(0, len(papers), size):
             block, rows = papers[start : start + size], vectors[start : start + size]
-            evidence = self.collect(block, rows, allowed)
+            evidence = self.collect(block, rows, allowed, centre)
             probabilities = self.weighing.weigh(evidence.features)
             starts = np.searchsorted(evidence.papers, np.arange(len(block) + 1)).tolist()
             for paper, part in zip(block, pairwise(starts), strict=True):
@@ -125,6 +124,8 @@ class Tagger:
         self, paper: Paper, evidence: Evidence, probabilities: Doubles, part: slice, choice: TagChoice
     ) -> PaperTags:
         labels, values = evidence.labels[part], probabilities[part]
+        if choice.one:
+            values = self.weighing.share(values)
         picked = choice.pick(labels, values, self.weighing.threshold, self.vocabulary)
         places = {int(label): part.start + place for place, label in enumerate(labels)}
         tags = []
@@ -141,7 +142,7 @@ class Tagger:
 
 
 def explain(features: Floats, match: Match | None, neighbours: int) -> str:
-    """Return the strongest reasons for one label: its name, near papers, its words, its meaning.
+    """Return the strongest reasons for one label: its name, near papers, words, its meaning.
 
     features: (f,), of `FEATURES`. neighbours: near papers that were counted.
     """
@@ -154,8 +155,6 @@ def explain(features: Floats, match: Match | None, neighbours: int) -> str:
         parts.append(f"{near} of {neighbours} nearest papers")
     if value["linear"] > 0.1:
         parts.append("words and meaning like its papers'")
-    if value["coverage"] >= 0.5 and match is None:
-        parts.append("most words of its name")
     parts.append(f"its meaning is near (cosine {value['cosine']:.2f})")
     return "; ".join(parts[:MAX_REASONS])
 
@@ -241,17 +240,8 @@ def load_tagger(folder: Path) -> Tagger:
     near, counts = NearestPapers(space.locate(papers, data.vectors), tags), tags.sum(axis=0, dtype=np.float64)
     linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
     sources = Sources(np.flatnonzero(counts), counts, linear, compatibility, near, values["name_rate"])
-    return Tagger(
-        vocabulary,
-        _full(values["label_vectors"]),
-        weighing,
-        near=near,
-        space=space,
-        sources=sources,
-        encoder=facts["encoder"],
-        facts=facts["facts"],
-        training=data,
-    )
+    label_vectors, encoder, told = _full(values["label_vectors"]), facts["encoder"], facts["facts"]
+    return Tagger(vocabulary, label_vectors, weighing, near, space, sources, encoder, told, data)
 
 
 def _full(values: Any) -> Floats:
@@ -315,14 +305,9 @@ def train(
     weighing = Weighing(ranker, calibration, threshold)
     sources = Sources.fit(located, data.tags, collector.vectors, matches)
     sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
-    facts = {
-        "papers": len(data.papers),
-        "tagged papers": tagged,
-        "labels with papers": len(sources.seen),
-        "judged papers": len(data.judged),
-        "threshold": round(weighing.threshold, 4),
-    }
-    return Tagger(vocabulary, label_vectors, weighing, sources.near, space, sources, facts=facts, training=data)
+    facts = {"papers": len(data.papers), "tagged papers": tagged, "labels with papers": len(sources.seen)}
+    more = {"judged papers": len(data.judged), "threshold": round(weighing.threshold, 4)}
+    return Tagger(vocabulary, label_vectors, weighing, sources.near, space, sources, facts=facts | more, training=data)
 
 
 def rank_out_of_fold(
@@ -346,14 +331,9 @@ def rank_out_of_fold(
         tags = without_labels(data.tags[inside], hidden)
         sources = Sources.fit(located[inside], tags, collector.vectors, [matches[i] for i in inside])
         for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.shape[1]))):
-            evidence = collector.collect(
-                [data.papers[i] for i in rows],
-                data.vectors[rows] - space.centre,
-                near=sources.near,
-                sources=sources,
-                located=located[rows],
-                matches=[matches[i] for i in rows],
-            )
+            texts, named = [data.papers[i] for i in rows], [matches[i] for i in rows]
+            here, around = located[rows], data.vectors[rows] - space.centre
+            evidence = collector.collect(texts, around, near=sources.near, sources=sources, located=here, matches=named)
             owners, labels = rows[evidence.papers], evidence.labels
             pairs = zip(owners.tolist(), labels.tolist(), strict=True)
             judged = [paper not in data.judged or label in data.judged[paper] for paper, label in pairs]
@@ -461,7 +441,7 @@ def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[
 
 
 PAPER_BLOCK = 4096  # papers that are in memory together, where they are only tagged
-FORMATS: tuple[Format, ...] = ("proximity", "search", "classification")
+FORMATS: tuple[Format, ...] = ("classification", "proximity", "search")
 """Formats in whose space papers and labels may both be, the better one first."""
 
 
@@ -505,7 +485,7 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
     """Load the model of the vectors: as named, that of the tagger or of a collection, or the default."""
     trained = read_facts(tagger)["encoder"] if tagger is not None else None
     encoder = find_encoder(model, collections) if trained is None else find_encoder(model or trained["name"])
-    vectors = TagVectors(encoder)
+    vectors = TagVectors(encoder, FORMATS if trained is None else [trained["format"]])
     if trained is not None and any(trained.get(name) != vectors.facts[name] for name in ("fingerprint", "space")):
         raise InputError(
             f"the tagger was trained on vectors of {trained.get('name')}, which differ from those of {encoder.name}; "
@@ -517,13 +497,10 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
 class TagVectors:
     """An encoder in the format in which papers and labels compare."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, formats: Sequence[Format] = FORMATS) -> None:
         self.encoder, self._cached = encoder, CachedEncoder(encoder)
-        shared = [
-            format
-            for format in FORMATS
-            if format in encoder.formats and encoder.space(format, "paper") == encoder.space(format, "label")
-        ]
+        known = [format for format in formats if format in encoder.formats]
+        shared = [format for format in known if encoder.space(format, "paper") == encoder.space(format, "label")]
         if not shared:
             raise InputError(f"{encoder.name} has no format in which papers and labels compare; use another model")
         self.format = shared[0]
@@ -545,15 +522,19 @@ class TagVectors:
     def iterate_collection(
         self, stored: StoredCollection, chosen: Rows | None = None
     ) -> Iterator[tuple[list[Paper], Floats]]:
-        """Yield the papers of a collection, all or those of some rows, and their stored vectors in blocks.
+        """Yield the papers of a collection, all or those of some rows, and their vectors in blocks.
 
-        Raises InputError as `read_collection` does.
+        The vectors are the stored ones, or encoded where it has none of the format. Raises InputError as
+        `read_collection` does.
         """
         stored.check_encoder(self.encoder)
-        yield from read_with_vectors(stored, self._space, chosen)
+        known = [*stored.manifest.spaces]
+        space = self._space if self._space in known else known[0]
+        for papers, vectors in read_with_vectors(stored, space, chosen):
+            yield papers, vectors if space == self._space else self.encode(papers)
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
-        """Return the papers of a collection and their stored vectors; InputError where another model made them."""
+        """Return the papers of a collection and their vectors; InputError where another model made them."""
         parts = list(self.iterate_collection(stored))
         empty = np.empty((0, self.encoder.dim), np.float32)
         return [paper for papers, _ in parts for paper in papers], np.concatenate([empty, *(v for _, v in parts)])
