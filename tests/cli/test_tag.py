@@ -111,11 +111,35 @@ def test_feedback_replaces_the_tagger_or_makes_another(command, tagger):
     assert Path(tagger, "tagger.json").read_bytes() == before
 
 
-def test_a_collection_is_tagged_with_its_vectors(command, tagger):
-    assert command("embed", "new.jsonl", "-o", "vecs")[0] == 0
-    outputs = [command("tag", papers, "--tagger", tagger, "--json")[1] for papers in ("vecs", "new.jsonl")]
-    labels = [[[tag["label"] for tag in paper["tags"]] for paper in json.loads(out)["papers"]] for out in outputs]
-    assert labels[0] == labels[1]
+def labels_of(out):
+    return [[tag["label"] for tag in paper["tags"]] for paper in json.loads(out)["papers"]]
+
+
+def test_a_collection_is_tagged_with_its_vectors_or_its_texts(command, tagger):
+    assert command("embed", "new.jsonl", "-o", "vecs", "--formats", "classification")[0] == 0
+    assert command("embed", "new.jsonl", "-o", "texts")[0] == 0
+    found = [
+        labels_of(command("tag", name, "--tagger", tagger, "--json")[1]) for name in ("vecs", "texts", "new.jsonl")
+    ]
+    assert found[0] == found[1] == found[2] and any(found[0])
+
+
+def test_a_tagger_keeps_the_format_it_was_trained_with(command, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("sciprism.uses.tagging.tagger.FORMATS", ("proximity",))
+        command("tag", "train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "older")
+    status, out, err = command("tag", "new.jsonl", "--tagger", "older", "--json")
+    assert status == 0 and any(labels_of(out)), err
+
+
+def test_one_class_each_and_a_run_that_finds_little_says_what_to_do(command):
+    words = ("tag", "new.jsonl", "--vocabulary", "subjects.csv")
+    _, out, err = command(*words, "--threshold", "0.99", "-o", "few.csv")
+    assert out == "few.csv: 0 tags of 8 papers\n"
+    assert "8 of 8 papers have no tag: try --one, or --limit 3 --threshold 0" in err
+    assert command(*words, "--one", "-o", "one.csv")[2].count("have no tag") == 0
+    rows = rows_of("one.csv")
+    assert len(rows) == len({row["paper"] for row in rows}) == 8 and {row["rank"] for row in rows} == {"1"}
 
 
 def test_notes_on_a_vocabulary_are_printed(command):

@@ -108,6 +108,7 @@ class LabelChoice:
     exclude: Annotated[tuple[str, ...], "A label never to suggest, or a .txt with one a line; repeatable."] = ()
     branch: Annotated[tuple[str, ...], "Only this label and those below it; repeatable."] = ()
     parents: Annotated[str, "Labels above suggested ones: keep, drop or add."] = "keep"
+    one: Annotated[bool, "The one best label of each paper, of a list of classes."] = False
 
     def build(self, limit: int | None, threshold: float | None) -> TagChoice:
         """Return which candidates are suggested."""
@@ -120,6 +121,7 @@ class LabelChoice:
             excluded=[name for names in given for name in names],
             branch=self.branch,
             parents=cast("Parents", self.parents),
+            one=self.one,
         )
 
 
@@ -363,12 +365,7 @@ def feedback(
     """
     from sciprism.drop_report import DropReport
     from sciprism.uses.tagging.suggestions import read_judgements
-    from sciprism.uses.tagging.tagger import (
-        check_output,
-        learn_from_feedback,
-        load_tagger,
-        save_tagger,
-    )
+    from sciprism.uses.tagging.tagger import check_output, learn_from_feedback, load_tagger, save_tagger
 
     target = output or tagger
     check_output(target)
@@ -447,9 +444,7 @@ def write_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, path
     counts = write_tags(path, format, _suggest(tagger, read, choice))
     papers, tags, untagged = len(counts), sum(counts), counts.count(0)
     facts = {"output": str(path), "format": format, "papers": papers, "tags": tags, "untagged": untagged}
-    none = f"; {untagged:,} papers have none above the threshold" if untagged else ""
-    text = f"{path}: {tags:,} tags of {papers:,} papers{none}"
-    print_result("sciprism.tag/1", {**_describe(tagger, choice), **facts}, text)
+    print_result("sciprism.tag/1", _describe(tagger, choice) | facts, f"{path}: {tags:,} tags of {papers:,} papers")
 
 
 def _print_trained(output: Path, tagger: Tagger, report: TagReport) -> None:
@@ -516,10 +511,15 @@ def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[t
             for papers, vectors in read.blocks
             for pair in zip(papers, tagger.suggest(papers, vectors, choice), strict=True)
         )
-        yield from display.count(pairs)
+        untagged = 0
+        for paper, tags in display.count(pairs):
+            untagged += not tags.tags
+            yield paper, tags
+    if untagged:
+        echo(f"{untagged:,} of {read.total:,} papers have no tag: try --one, or --limit 3 --threshold 0", error=True)
 
 
 def _describe(tagger: Tagger, choice: TagChoice) -> dict[str, object]:
-    threshold = tagger.weighing.threshold if choice.threshold is None else choice.threshold
+    threshold = choice.find_threshold(tagger.weighing.threshold)
     facts = {"labels": len(tagger.vocabulary), "trained": tagger.training is not None, "threshold": threshold}
     return facts | ({"tags": tagger.facts["tags"]} if "tags" in tagger.facts else {})
