@@ -56,7 +56,7 @@ CODE_LINES = {
     "prepare": 4_462,
     "encoders": 5_711,
     "cli": 3_679,
-    "datasets": 3_686,
+    "datasets": 3_678,
     "training": 3_156,
     "store": 1_801,
     "service": 2_180,
@@ -66,7 +66,7 @@ CODE_LINES = {
     "reproduce": 874,
     "probes": 768,
     "top modules": 715,
-    "metrics": 332,
+    "metrics": 325,
     "objectives": 177,
     "pages": 25,
 }

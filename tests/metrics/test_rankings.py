@@ -109,6 +109,12 @@ def test_missing_queries_count_zero_and_queries_without_judgements_are_dropped()
     assert values("map", run, qrels) == {"q": 1.0, "r": 0.0, "e": 0.0}
 
 
+def test_grades_may_be_fractions():
+    run, qrels = {"q": {"b": 2.0, "a": 1.0, "c": 0.5}}, {"q": {"a": 1, "b": 0.4, "c": 0}}
+    assert values("ndcg", run, qrels)["q"] == pytest.approx((0.4 + 1 / log2(3)) / (1 + 0.4 / log2(3)))
+    assert values("map", run, qrels) == {"q": 1.0}
+
+
 def test_nothing_to_score_gives_nothing():
     for name in PEER_NAMES:
         assert values(name, {}, {}) == {}
@@ -131,7 +137,7 @@ def test_names_are_parsed_and_unknown_ones_list_the_known():
         ({"q": (["a", "b", "a"], [1, 2, 3])}, {"q": {"a": 1}}, "query 'q': document 'a' is ranked twice"),
         ({"q": (["a", "b"], [1, float("nan")])}, {"q": {"a": 1}}, "document 'b' has the score NaN"),
         ({"q": (["a", "b"], [1])}, {"q": {"a": 1}}, "query 'q', ids and scores: 2 and 1"),
-        ({"q": (["a"], [1])}, {"q": {"a": 0.5}}, "0.5 is not a grade"),
+        ({"q": (["a"], [1])}, {"q": {"a": float("nan")}}, "qrels: number 1 is nan"),
     ],
 )
 def test_wrong_input_is_told_with_its_place(run, qrels, message):

@@ -63,7 +63,7 @@ class GradedQueryInput:
 
     query_ids: Sequence[str]
     queries: Sequence[Item]
-    grades: Sequence[NDArray[np.int64]]
+    grades: Sequence[NDArray[np.floating]]
     query_role: Role = "query"
     dropped: DropReport = field(default_factory=DropReport)
 
@@ -80,7 +80,7 @@ class RerankInput(GradedQueryInput):
     candidate_ids: Sequence[str]
     candidates: Sequence[Item]
     pools: Sequence[Rows]
-    absent: Sequence[Mapping[str, int]] | None = None
+    absent: Sequence[Mapping[str, float]] | None = None
     stated: Sequence[Mapping[str, int]] | None = None
 
 

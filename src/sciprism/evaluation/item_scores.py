@@ -454,7 +454,7 @@ def score_rankings(
     metrics: Sequence[str],
     query_ids: Sequence[str],
     ranked: Iterable[tuple[Ids, ArrayLike]],
-    judged: Iterable[Mapping[str, int]],
+    judged: Iterable[Mapping[str, float]],
 ) -> dict[str, ItemScores]:
     """Score each query's documents (ids, scores) against its grades; nothing found counts 0.
 

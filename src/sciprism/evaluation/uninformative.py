@@ -25,8 +25,8 @@ BLOCK = 256  # queries whose best and worst rankings are scored at once
 class _Pool(NamedTuple):
     """The grades of a query's candidates, and those of papers that cannot be found."""
 
-    grades: Sequence[int]
-    absent: Sequence[int] = ()
+    grades: Sequence[float]
+    absent: Sequence[float] = ()
 
 
 def explain_uninformative(data: Any, protocol: Any) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Ranking metrics by the rules of trec_eval, for many queries at once; clicks and pairs in order.
 
 Scores are compared in single precision; ties go to the larger document id (by code points, so "9" is before
-"10"). A document is relevant from grade 1 on, and its grade is its gain. The ideal ranking has all judged
+"10"). A document of a grade above 0 is relevant, and its grade is its gain. The ideal ranking has all judged
 documents, retrieved or not. A query without a relevant document scores 0.
 Facts: SciRepEval's and BEIR's evaluation, checked against pytrec_eval.
 
@@ -28,16 +28,16 @@ from sciprism.registry import Registry
 Ids = Sequence[str] | NDArray[np.str_]
 Run = Mapping[str, tuple[Ids, ArrayLike]]
 """Query -> ids of the retrieved documents, in any order, and their scores (more is better)."""
-Qrels = Mapping[str, Mapping[str, int]]  # query -> document -> relevance grade
+Qrels = Mapping[str, Mapping[str, float]]  # query -> document -> relevance grade
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelevantHits:
-    """Relevant documents in rankings: row of the query, rank from 1, grade from 1, each (h,)."""
+    """Relevant documents in rankings: row of the query, rank from 1, grade above 0, each (h,)."""
 
     query: Integers
     rank: Integers
-    grade: Integers
+    grade: Doubles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
     """Rank the documents of each query with judgements and look up their relevance grades.
 
     Judged queries that are not in the run score 0, so that a system gains nothing by skipping them; trec_eval
-    ignores them. InputError for a document that is ranked twice, a NaN score, or a grade that is not an integer.
+    ignores them. InputError for a document that is ranked twice, or a NaN score.
     """
     queries = tuple(query for query, grades in qrels.items() if len(grades))
     ranked = ((query, *run.get(query, ((), ()))) for query in queries)
@@ -80,9 +80,9 @@ def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
         for query, ids, scores in ranked
     ]
     lengths = np.array([len(ids) for _, ids, _ in lists], dtype=np.int64)
-    ideal = _check_grades([grade for query in queries for grade in qrels[query].values()])
+    ideal = check_finite([grade for query in queries for grade in qrels[query].values()], "qrels")
     grades_by_query = (map(qrels[query].get, ids, repeat(0)) for query, ids, _ in lists)
-    grades = np.fromiter(chain.from_iterable(grades_by_query), dtype=np.int64, count=int(lengths.sum()))
+    grades = np.fromiter(chain.from_iterable(grades_by_query), dtype=np.float64, count=int(lengths.sum()))
     owner = np.repeat(np.arange(len(queries)), [len(qrels[query]) for query in queries])
     best = np.lexsort((-ideal, owner))
     return GradedRankings(
@@ -151,20 +151,11 @@ def _sum(
     return sums.astype(np.float64)
 
 
-def _select_hits(owner: Integers, grades: Integers, queries: int) -> RelevantHits:
+def _select_hits(owner: Integers, grades: Doubles, queries: int) -> RelevantHits:
     """Return the relevant ones of documents (n,) in the order of queries and ranks."""
     ranks = np.arange(len(owner)) - np.searchsorted(owner, np.arange(queries))[owner] + 1
-    relevant = grades >= 1
+    relevant = grades > 0
     return RelevantHits(owner[relevant], ranks[relevant], grades[relevant])
-
-
-def _check_grades(values: Sequence[float]) -> Integers:
-    grades = np.array(values, dtype=np.float64)
-    whole: Integers = grades.astype(np.int64)
-    if not np.array_equal(whole, grades):
-        bad = grades[whole != grades][0]
-        raise InputError(f"qrels: {bad} is not a grade; grades are integers, relevant from 1 on")
-    return whole
 
 
 def _rank_all(lists: Sequence[tuple[str, list[str], NDArray[Any]]]) -> Integers:

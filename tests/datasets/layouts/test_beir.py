@@ -53,8 +53,8 @@ def test_what_is_missing_is_named(tmp_path):
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\n")
     with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
         BeirSet(name="mine").read(DataRoot(tmp_path))
-    text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
-    with pytest.raises(InputError, match=r"the grade '0\.5' is not a whole number"):
+    text(tmp_path / "mine/qrels/test.tsv", "q1\td1\thigh\n" * 2)
+    with pytest.raises(InputError, match=r"test\.tsv, line 2, grade: 'high' is not a number"):
         BeirSet(name="mine").read(DataRoot(tmp_path))
 
 

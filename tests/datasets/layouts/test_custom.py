@@ -47,14 +47,14 @@ def grades(corpus):
 
 
 QUERIES = "id\ttext\nq1\twhat is dark\nq2\twhat lives\nq3\tnobody asks\n"
-QRELS = "q1\t0\tdark\t2\nq1\t0\tlight\t1\nq2\t0\tcell\t1\n"
+QRELS = "q1\t0\tdark\t2\nq1\t0\tlight\t0.4\nq2\t0\tcell\t1\n"
 
 
 def test_papers_queries_and_qrels_found_in_a_folder(folder):
     found = CustomCorpus(data=folder(queries_tsv=QUERIES, qrels_txt=QRELS)).read(DataRoot())
     assert found.document_ids == ["dark", "cell", "light"] and found.documents[0].abstract == "Galaxies turn."
     assert found.queries == ["what is dark", "what lives"] and found.query_role == "query"
-    assert grades(found) == {"q1": {"dark": 2, "light": 1}, "q2": {"cell": 1}}
+    assert grades(found) == {"q1": {"dark": 2, "light": 0.4}, "q2": {"cell": 1}}
     assert found.excluded is None and found.dropped.to_json()["query without judgements"]["first"] == ["q3"]
 
 
@@ -117,7 +117,7 @@ def test_judgements_that_lead_nowhere_are_counted(folder):
 @pytest.mark.parametrize(
     ("qrels", "allowed", "message"),
     [
-        ("q1 dark 1\nq1 light much\n", False, r"qrels\.tsv, line 2: the grade 'much'"),
+        ("q1 dark 1\nq1 light much\n", False, r"qrels\.tsv, line 2, grade: 'much' is not a number"),
         ("7 dark 1\n", False, r"none of the 1 graded queries is known: the first is '7', .* id 'q1'"),
         ("q1 7 1\nq1 dark 0\n", True, r"none of the 1 relevant papers is known: the first is '7', .* id 'dark'"),
         (

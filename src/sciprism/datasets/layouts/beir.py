@@ -12,15 +12,15 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot, as_id, convert_ids, find_file, require_data_file
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
-from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade
+from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_number
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
 
-Judgement = tuple[str, str, int]  # query id, document id, grade
+Judgement = tuple[str, str, float]  # query id, document id, grade
 
-Qrels = dict[str, dict[str, int]]  # query id -> document id -> grade, in the order of the file
+Qrels = dict[str, dict[str, float]]  # query id -> document id -> grade, in the order of the file
 
 NO_QUERY, NO_DOCUMENT = "graded query without a record", "graded document without a record"
 _WHOLE, _NUMBER = re.compile(r"-?\d+(?:\.0+)?"), re.compile(r"[-+.]?\d")
@@ -49,7 +49,7 @@ def parse_judgements(
             q, d, grade = as_id(record[query]), as_id(record[document]), record[score]
         except KeyError as missing:
             raise InputError(f"judgement without {missing}: {dict(record)!r:.120}") from None
-        yield q, d, parse_grade(grade, q)
+        yield q, d, parse_number(grade, f"query {q}")
 
 
 def read_judgements(data_root: DataRoot, path: Path) -> Iterator[Judgement]:
@@ -65,9 +65,7 @@ def read_judgements(data_root: DataRoot, path: Path) -> Iterator[Judgement]:
             raise InputError(f"{path}, line {number}: expected 3 or 4 columns, got {line[:60]!r}")
         if number == 1 and not _NUMBER.match(columns[-1]):
             continue
-        if not _WHOLE.fullmatch(columns[-1]):
-            raise InputError(f"{path}, line {number}: the grade {columns[-1]!r} is not a whole number")
-        yield columns[0], columns[-2], int(float(columns[-1]))
+        yield columns[0], columns[-2], parse_number(columns[-1], f"{path}, line {number}, grade")
 
 
 def build_rerank_input(
@@ -88,7 +86,7 @@ def build_rerank_input(
         candidate_ids=candidates.ids,
         candidates=candidates.items,
         pools=[np.array(list(pool), np.int64) for pool in pools],
-        grades=[np.array(list(pool.values()), np.int64) for pool in pools],
+        grades=[np.array(list(pool.values()), np.float64) for pool in pools],
         absent=absent,
         query_role=role,
         dropped=dropped,
@@ -125,7 +123,7 @@ def build_retrieval_input(
         document_ids=documents.ids,
         documents=documents.items,
         judged=[np.array([documents.row(name) for name in qrels[query]], np.int64) for query in query_ids],
-        grades=[np.array(list(qrels[query].values()), np.int64) for query in query_ids],
+        grades=[np.array(list(qrels[query].values()), np.float64) for query in query_ids],
         excluded=hidden if without_itself or absent else None,
         query_role=role,
         dropped=dropped,

@@ -38,7 +38,7 @@ from sciprism.datasets.layouts.item_tables import (
     find_papers,
     find_table,
     is_table,
-    parse_grade,
+    parse_number,
     read_item_table,
     read_rows,
     require_file,
@@ -419,7 +419,7 @@ def _read_file_judgements(data_root: DataRoot, path: Path) -> Iterable[Judgement
             query = row.id("query_id", "query", "qid")
             document = row.id("paper_id", "document_id", "corpus_id", "doc_id", "candidate_id")
             grade = row.get("grade", "score", "relevance")
-            yield query, document, 1 if grade is None else parse_grade(grade, query)
+            yield query, document, 1 if grade is None else parse_number(grade, f"query {query}")
     else:
         yield from beir.read_judgements(data_root, path)
 

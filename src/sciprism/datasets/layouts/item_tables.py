@@ -119,14 +119,6 @@ def parse_number(value: Any, identifier: str) -> float:
     return number
 
 
-def parse_grade(value: Any, query: str) -> int:
-    """Return a whole grade; some hub copies have 1.0. Raises InputError that names the query."""
-    number = parse_number(value, f"query {query}")
-    if not number.is_integer():
-        raise InputError(f"query {query}: the grade {value!r} is not a whole number")
-    return int(number)
-
-
 def number_duplicates(names: Sequence[str], dropped: DropReport, reason: str = "duplicate labelled paper") -> list[str]:
     """Return the names with "#2", "#3" ... appended to duplicates: every row is scored, as published."""
     seen: Counter[str] = Counter()

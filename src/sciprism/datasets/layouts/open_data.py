@@ -435,7 +435,7 @@ class LinkedPools:
         pooled = {*queried}.union(*positives.values())
         pools = [to_rows([*positives[row], *self._sample_negatives(graph, row, pooled)]) for row in queried]
         grades = [
-            (np.arange(len(pool)) < len(positives[row])).astype(np.int64)
+            (np.arange(len(pool)) < len(positives[row])).astype(np.float64)
             for row, pool in zip(queried, pools, strict=True)
         ]
         return _build_pools(entries, [entries[row] for row in queried], pools, grades, dropped)
@@ -477,7 +477,7 @@ class GradedPools:
             else:
                 dropped.add("query without its paper or its pool", row["_id"])
         pools = [to_rows(list(grades_of[query])) for query in queried]
-        grades = [to_rows(list(grades_of[query].values())) for query in queried]
+        grades = [np.array(list(grades_of[query].values()), np.float64) for query in queried]
         return _build_pools(entries, list(queried.values()), pools, grades, dropped, query_ids=list(queried))
 
 
@@ -498,7 +498,7 @@ def _build_pools(
     entries: Sequence[SplitEntry],
     queries: Sequence[SplitEntry],
     pools: Sequence[Rows],
-    grades: Sequence[NDArray[np.int64]],
+    grades: Sequence[NDArray[np.floating]],
     dropped: DropReport,
     query_ids: Sequence[str] = (),
 ) -> RerankInput:
@@ -654,7 +654,7 @@ def _build_corpus(
         document_ids=[paper.id for paper in documents],
         documents=documents,
         judged=[to_rows(list(grades)) for grades in relevant.values()],
-        grades=[to_rows(list(grades.values())) for grades in relevant.values()],
+        grades=[np.array(list(grades.values()), np.float64) for grades in relevant.values()],
         dropped=dropped,
     )
 

@@ -40,7 +40,6 @@ from sciprism.datasets.layouts.item_tables import (
     clean_text,
     get_record_id,
     number_duplicates,
-    parse_grade,
     parse_number,
     parse_paper,
     parse_year,
@@ -574,12 +573,12 @@ def parse_label(record: Record, number: int) -> Label:
     return Label(id=identifier, name=names[0], synonyms=tuple(names[1:]), definition=definition)
 
 
-def parse_grades(record: Record, name: str) -> dict[str, int]:
-    """Return the grades of a record's `score`, a map of ids to whole numbers."""
+def parse_grades(record: Record, name: str) -> dict[str, float]:
+    """Return the grades of a record's `score`, a map of ids to numbers."""
     scores = record.get("score")
     if not isinstance(scores, Mapping):
         raise InputError(f"{name}: the score is {scores!r:.60}, not a map of ids to grades")
-    return {as_id(other): parse_grade(grade, name) for other, grade in scores.items()}
+    return {as_id(other): parse_number(grade, f"query {name}") for other, grade in scores.items()}
 
 
 def _read_records(data_root: DataRoot, folder: str, name: str, kind: str) -> Iterator[Record]:
