@@ -53,7 +53,7 @@ CODE_LINES = {
     "uses": 6_740,
     "papers": 5_289,
     "evaluation": 5_021,
-    "prepare": 4_462,
+    "prepare": 4_461,
     "encoders": 5_711,
     "cli": 3_679,
     "datasets": 3_678,

@@ -41,9 +41,6 @@ class Filters:
         for language in self.languages:
             if language.lower() not in LANGUAGES:
                 raise InputError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
-        for path in self.exclude:
-            if not path.exists():
-                raise InputError(f"{path}: no such file or folder; --exclude names papers of tests")
 
     def load_check(self) -> Callable[[Document], str]:
         """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
@@ -84,10 +81,12 @@ def _list_test_keys(paper: Paper, table: SplitTable) -> list[str]:
 def read_excluded(paths: Iterable[Path], reader: PaperReader) -> set[str]:
     """Return the names of the papers to drop: those of files, queries of Multi-SciDocs, ids in the lines of a .txt.
 
-    Raises InputError for a file without any.
+    Raises InputError for a file that is not there or has none.
     """
     excluded: set[str] = set()
     for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder; --exclude names papers of tests")
         if path.suffix == ".txt":
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             names = {f"id:{line.strip()}" for line in lines if line.strip()}

@@ -23,7 +23,7 @@ Judgement = tuple[str, str, float]  # query id, document id, grade
 Qrels = dict[str, dict[str, float]]  # query id -> document id -> grade, in the order of the file
 
 NO_QUERY, NO_DOCUMENT = "graded query without a record", "graded document without a record"
-_WHOLE, _NUMBER = re.compile(r"-?\d+(?:\.0+)?"), re.compile(r"[-+.]?\d")
+_NUMBER = re.compile(r"[-+.]?\d")
 
 
 def merge_judgements(judgements: Iterable[Judgement], dropped: DropReport) -> Qrels:
