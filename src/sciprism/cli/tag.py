@@ -333,14 +333,14 @@ def train(
 
     Example: sciprism tag train tagged.jsonl --vocabulary mesh.xml -o tagger
     """
-    from sciprism.uses.tagging.tagger import check_output, save_tagger
+    from sciprism.uses.tagging.tagger import FORMATS, TagVectors, check_output, save_tagger
     from sciprism.uses.tagging.tagger import train as fit
 
     check_output(output)
     if not vocabulary.vocabulary:
         raise InputError("name the vocabulary with --vocabulary FILE")
     labels, notes = vocabulary.read()
-    vectors = open_vectors(model, None, [papers])
+    vectors = TagVectors(open_vectors(model, None, [papers]).encoder, ["proximity", *FORMATS])  # measured for training
     data, report = tags.read(papers, reading, labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
         label_vectors = vectors.encode(labels.labels, "label")
