@@ -311,7 +311,7 @@ WRITERS = {
     "training.run_folder": 1,
     "uses.screening.session": 1,
     "uses.tagging.suggestions": 1,
-    # a file in a draft, which `place_folder` or `replace_folder` flushes and renames
+    # a file in a draft, which `commit_folder` or `replace_folder` flushes and renames
     "encoders.checkpoints.converters.scirepeval": 1,
     "encoders.checkpoints.folder": 1,
     "encoders.checkpoints.sentence_transformers": 1,

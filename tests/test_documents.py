@@ -150,7 +150,7 @@ def test_links_between_documents_exist():
 
 
 UNPLAIN = re.compile(
-    r"in the place of|does not suffice|cannot be had|see to that|\b(is|are) none of|"
+    r"in the place of|does not suffice|cannot be had|see to that|\bby hand\b|state --|\b(is|are) none of|"
     r"(?<!there )\b(is|are) no (?!more|longer|better|different|other|less|fewer|faster|slower)\w",
     re.IGNORECASE,
 )

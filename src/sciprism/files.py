@@ -185,7 +185,7 @@ def flush_output() -> OSError | None:
 
 @contextmanager
 def open_draft(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder next to this one, for `replace_folder` or `place_folder`; failing leaves nothing."""
+    """Yield an empty folder next to this one, for `replace_folder` or `commit_folder`; failing leaves nothing."""
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -206,7 +206,7 @@ def sync_tree(folder: Path) -> None:
     sync_folder(folder)
 
 
-def place_folder(draft: Path, folder: Path) -> None:
+def commit_folder(draft: Path, folder: Path) -> None:
     """Flush a draft to the disk, and rename it to a folder that is not there."""
     with explain_write_errors(folder):
         sync_tree(draft)

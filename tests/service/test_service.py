@@ -192,7 +192,7 @@ def test_a_browser_sees_a_page_for_every_refusal(client, guarded, monkeypatch):
 
 
 def test_settings_and_tokens_are_checked(tmp_path):
-    with pytest.raises(InputError, match="--token-file, or state --no-auth"):
+    with pytest.raises(InputError, match="--token-file, or pass --no-auth"):
         ServeSettings(host="0.0.0.0")
     for odd in ({"queue": 0}, {"quota": float("nan")}):
         with pytest.raises(InputError, match="give a positive number"):

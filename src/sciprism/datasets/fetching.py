@@ -22,11 +22,11 @@ from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
 from sciprism.files import (
     PARTIAL_SUFFIX,
     append_file,
+    commit_folder,
     describe_wrong_path,
     digest_file,
     lock_folder,
     open_draft,
-    place_folder,
     read_sealed,
     sha256,
     write_atomically,
@@ -273,7 +273,7 @@ def _move(draft: Path, folder: Path) -> None:
     """Rename a draft to its folder; where that is there, because files of it were missing, move the files into it."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        place_folder(draft, folder)
+        commit_folder(draft, folder)
         return
     for path in [path for path in draft.rglob("*") if path.is_file()]:
         target = folder / path.relative_to(draft)

@@ -75,7 +75,7 @@ def write_models(folder: Path, systems: Mapping[str, Sequence[str]]) -> None:
     """Add systems to the table rows that they belong to, in models.json.
 
     Recorded systems stay: a table made with one of three seeds removes none. New ones are appended; a list
-    with all recorded ones sets the order. Remove a system by hand.
+    with all recorded ones sets the order. To remove a system, edit the file.
     """
     rows = read_models(folder)
     for key, names in systems.items():

@@ -42,7 +42,7 @@ class ServeSettings:
         object.__setattr__(self, "root_path", "/".join(["", *filter(None, self.root_path.split("/"))]))
         if self.token_file is None and not self.no_auth and not is_loopback(self.host):
             raise InputError(
-                f"--host {self.host} lets other computers in: name tokens with --token-file, or state --no-auth"
+                f"--host {self.host} lets other computers in: name tokens with --token-file, or pass --no-auth"
             )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
-from sciprism.files import explain_write_errors, open_draft, place_folder
+from sciprism.files import commit_folder, explain_write_errors, open_draft
 from sciprism.papers.identity import MergedRecords
 from sciprism.papers.input_paths import file_size, find_file, find_stamp
 from sciprism.papers.read import list_paper_files, open_abstracts
@@ -152,7 +152,7 @@ def merge(
         manifest, merged, reasons = _settle(StoredCollection.open(draft), ends, load, skip_bad)
         manifest.write(draft)
         missing = StoredCollection(draft, manifest).count_missing_abstracts()
-        place_folder(draft, folder)
+        commit_folder(draft, folder)
     assert manifest.input is not None
     counts = manifest.input.model_dump() | {"papers": manifest.papers, "missing_abstracts": missing}
     return MergeReport(len(parts), merged=merged, shards=len(manifest.shards), reasons=reasons, **counts)

@@ -161,7 +161,7 @@ class _Inspection:
                     opened = list(self.sources.values())
                     source = open_source(spec, stage, self.processes, opened)
                     if overlaps is not None and self.processes.first and source not in opened:
-                        source.refuse_overlaps(overlaps, stage.evaluation.examples)
+                        source.check_overlap(overlaps, stage.evaluation.examples)
                     self.sources[stage.name, spec.name] = source
 
     def of_stage(self, stage: Stage) -> list[StageSource]:

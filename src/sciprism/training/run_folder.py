@@ -34,10 +34,10 @@ from sciprism.files import (
     CHECKSUMS_NAME,
     PARTIAL_SUFFIX,
     check_folder,
+    commit_folder,
     hash_bytes,
     hash_file,
     open_draft,
-    place_folder,
     recover_folder,
     write_atomically,
     write_checksums,
@@ -146,7 +146,7 @@ class StageFolder:
             write_checksums(draft)
             if self.checkpoint.exists():
                 self.checkpoint.rename(self.previous_checkpoint)
-            place_folder(draft, self.checkpoint)
+            commit_folder(draft, self.checkpoint)
 
     def check_best(self, checksum: str = "") -> None:
         """Raise InputError where the best model is damaged, or is another one than the checksum is of."""

@@ -128,7 +128,7 @@ class ExampleSource(_Source):
         """Raise InputError for a dev file that is missing, broken or without an example that fits."""
         self.dev_examples(dev_count)
 
-    def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
+    def check_overlap(self, overlaps: OverlapCheck, dev_count: int) -> None:
         """Raise InputError for test papers among the examples or dev examples."""
         test_papers = overlaps(chain(self.examples(range(len(self))), self.dev_examples(dev_count)))
         if test_papers:
@@ -222,7 +222,7 @@ class TokenSource(_Source):
         for shards in (self._shards, *self._dev.values()):
             shards.check()
 
-    def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:  # noqa: ARG002
+    def check_overlap(self, overlaps: OverlapCheck, dev_count: int) -> None:  # noqa: ARG002
         """Refuse blocks that were prepared without a check against tests: nobody can check them later."""
         about = self.spec.file.parent / MIXTURE
         if not (about.is_file() and json.loads(about.read_text("utf-8"))["settings"]["split_table"]):

@@ -29,7 +29,7 @@ from sciprism.files import (
     CHECKSUMS_NAME,
     cache_folder,
     check_folder,
-    place_folder,
+    commit_folder,
     replace_folder,
     sync_folder,
     sync_tree,
@@ -187,7 +187,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     try:
         yield draft
         if not folder.exists():
-            place_folder(draft, folder)
+            commit_folder(draft, folder)
             return
         sync_tree(draft)
         for name in REPLACED:

@@ -92,15 +92,15 @@ class IdIndex:
 
     def find(self, text: str) -> int | None:
         """Return the item that has an id, None where none has it, or several."""
-        number = only(self._exact.get(normalize_id(text), ()))
-        return only(self.find_all(text)) if number is None else number
+        number = single_or_none(self._exact.get(normalize_id(text), ()))
+        return single_or_none(self.find_all(text)) if number is None else number
 
     def find_all(self, text: str) -> set[int]:
         """Return all items that have an id in any form."""
         return self._folded.get(fold_id(text), set())
 
 
-def only(items: Iterable[int]) -> int | None:
+def single_or_none(items: Iterable[int]) -> int | None:
     """Return the one number, None of none or several."""
     numbers = set(items)
     return numbers.pop() if len(numbers) == 1 else None
@@ -263,7 +263,7 @@ class ReviewerIndex:
         for index in (self.ids, self.others):
             if (number := index.find(text)) is not None:
                 return number
-        return only(self.names.find(text))
+        return single_or_none(self.names.find(text))
 
     def find_all(self, text: str) -> set[int]:
         """Return the numbers of all reviewers who may be called so."""
@@ -409,7 +409,7 @@ def _add_folder(
     claims = Counter(number for numbers in named.values() for number in numbers)
     papers = [list(person.papers) for person in reviewers]
     for file, owner in owners.items():
-        number = only(named[file]) if owner is None else owner
+        number = single_or_none(named[file]) if owner is None else owner
         if number is not None and claims[number] <= 1:
             papers[number] += folder[file]
         else:

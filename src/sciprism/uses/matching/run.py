@@ -375,7 +375,7 @@ class ExplainedSubmission:
 
 
 class FinishedAssignment:
-    """An assignment as its file has it now, perhaps changed by hand, and the details that `Matching.write` stored.
+    """An assignment as its file has it now, perhaps edited, and the details that `Matching.write` stored.
 
     submissions, reviewers: ids. assigned: reviewers of each submission, the best first; loads: submissions of each
     reviewer, as numbers from 0. changed: pairs that differ from those that were found.
@@ -481,7 +481,7 @@ class FinishedAssignment:
         if explained.load < explained.most or not self.loads[number]:
             return (
                 f"{gain}has room: a lock, a group, a minimum load, fairness to others, --keep, --balance or the veto "
-                "decided, or a change by hand"
+                "decided, or an edit of the file"
             )
         other = min(self.loads[number], key=lambda paper: self._value(paper, number))
         held = f"the lowest of them {self.submissions[other]} ({self._value(other, number):.4f})"
