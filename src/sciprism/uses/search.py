@@ -130,7 +130,6 @@ def _find_nearest_sentences(
 
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
-MODES = ("auto", *vector_searches, "lexical", "hybrid")
 QUERY_BATCH = 256  # queries, in words or papers from elsewhere, per batch: bounds the papers and sentences in memory
 
 
@@ -146,7 +145,7 @@ def search(
 ) -> list[Ranking]:
     """Rank papers for each query; the paper whose identifier a query is comes first.
 
-    mode: one of `MODES`, of which "lexical" with why=False needs no encoder (`choose_mode`). Quotes, AND, OR, NOT and
+    mode: of `check_mode`; "lexical" with why=False needs no encoder. Auto: `choose_mode`. Quotes, AND, OR, NOT and
     parentheses have an effect in mode "lexical" alone (`parse_query`).
     """
     queries, mode = [queries] if isinstance(queries, str) else list(queries), choose_mode(collection, mode)
@@ -209,7 +208,7 @@ def check_mode(mode: str, k: int = 1, modes: Collection[str] = ()) -> None:
     """Raise InputError for an unknown mode, or for no papers."""
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
-    if mode not in (known := modes or MODES):
+    if mode not in (known := modes or ("auto", *vector_searches, "lexical", "hybrid")):
         raise InputError(f"mode {mode!r} is not one of {', '.join(known)}")
 
 

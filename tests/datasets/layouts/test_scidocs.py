@@ -79,7 +79,7 @@ def test_what_is_missing_or_wrong_is_told(scidocs, tmp_path):
     with pytest.raises(InputError, match="line 4: no pid or no class_label"):
         SciDocsClasses(classes="mag").read(scidocs)
     text(tmp_path / "scidocs/coview/test.qrel", "q 0 a 1\nq 0 b maybe\n")
-    with pytest.raises(InputError, match="line 2: the grade 'maybe'"):
+    with pytest.raises(InputError, match="line 2, grade: 'maybe'"):
         SciDocsPools(relation="coview").read(scidocs)
     text(tmp_path / "scidocs/recomm/propensity_scores.json", '{"scores": [0]}')
     with pytest.raises(InputError, match="numbers above 0"):
