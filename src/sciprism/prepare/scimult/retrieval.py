@@ -138,7 +138,7 @@ def _write_collection(
     context: SciMultPrepareContext,
     files: Sequence[str],
     paths: tuple[Path, Sequence[Path], Sequence[Path]],
-    rows: tuple[Callable[[Paper], Row], Callable[[Paper, Mapping[str, int]], Row | None]],
+    rows: tuple[Callable[[Paper], Row], Callable[[Paper, Mapping[str, float]], Row | None]],
     reports: tuple[DropReport, DropReport],
 ) -> tuple[int, set[str], Qrels]:
     """Write a corpus and its queries; return the number of documents, the ids of the queries, and the judgements.
@@ -192,7 +192,7 @@ def _write_merged(context: SciMultPrepareContext, *, name: str, folder: str, spl
     corpus, queries = (context.need(*(f"{p}/{name}.jsonl" for p in folders)) for name in ("corpus", "queries"))
     parts = [context.need(*(f"{p}/qrels/{split}.tsv" for p in folders)) for split in splits]
 
-    def query_row(query: Paper, grades: Mapping[str, int]) -> Row | None:
+    def query_row(query: Paper, grades: Mapping[str, float]) -> Row | None:
         return _build_query_row(query.id, query.abstract, grades) if grades else None
 
     files, paths, rows = _name_files(name), (corpus, [queries], parts), (build_paper_row, query_row)
@@ -231,8 +231,8 @@ def _write_ranked(context: SciMultPrepareContext, *, name: str, config: str) -> 
     )
 
 
-def _build_query_row(name: str, text: str, score: Mapping[str, int]) -> Row:
-    return {"query_id": name, "query": text, "score": dict(score)}
+def _build_query_row(name: str, text: str, score: Mapping[str, float]) -> Row:
+    return {"query_id": name, "query": text, "score": {id: int(g) if g % 1 == 0 else g for id, g in score.items()}}
 
 
 def _name_files(name: str) -> tuple[str, str]:
@@ -261,7 +261,7 @@ def _write_search(
         [_need(context, f"{task}/qrels_{split}.tsv", f"{task}/{task}_{split}_qrels.tsv") for split in splits],
     )
 
-    def query_row(query: Paper, grades: Mapping[str, int]) -> Row | None:
+    def query_row(query: Paper, grades: Mapping[str, float]) -> Row | None:
         relevant = [name for name, grade in grades.items() if grade > 0]
         return build_paper_row(query, "query") | {kind: relevant} if relevant else None
 
