@@ -41,7 +41,7 @@ from sciprism.service.workspace import UPLOAD, WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.collection import MANIFEST_NAME
 from sciprism.uses.mapping import PAGE_PAPERS, draw_map, has_packages, read_layout, write_page, write_parquet
-from sciprism.uses.search import Hit, explain
+from sciprism.uses.search import Hit, choose_mode, explain
 from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(include_in_schema=False, route_class=BoundedRoute)
@@ -162,8 +162,7 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     state: ServiceState = request.app.state.service
     served = state.find_collection(request.state.owner, name)
     stored = served.open()
-    has_words = (stored.folder / "index" / "lexical").is_dir()
-    modes = MODES if has_words else {}
+    modes = MODES if choose_mode(stored, "auto") == "hybrid" else {}
     offered = {
         "Search": ("", True),
         "Map": ("/map", has_packages()),

@@ -21,7 +21,6 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.index import lexical
 from sciprism.papers import Paper, ReadReport
 from sciprism.papers.read import AbstractCompletion
 from sciprism.parallel import Progress, show_each, show_nothing
@@ -36,7 +35,7 @@ from sciprism.service.workspace import COLLECTION, ID, REPORT, UPLOAD, Backgroun
 from sciprism.store import StoredCollection
 from sciprism.store.collection import MANIFEST_NAME
 from sciprism.store.embed import EmbedInput, embed_files
-from sciprism.uses.collection import load_encoder
+from sciprism.uses.collection import index_words, load_encoder
 from sciprism.uses.deduplication import dedupe
 from sciprism.uses.search import QUERY_BATCH, Ranking
 
@@ -181,8 +180,8 @@ def build_library(
     )
     if reason := report.explain_nothing():
         raise InputError(reason)
+    index_words(target, progress)
     stored = StoredCollection.open(target)
-    lexical.update(stored, progress)
     return target, {
         "papers": len(stored),
         "records are merged": records - len(stored),

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.index import lexical
 from sciprism.papers import read_papers
 from sciprism.papers.input_file import SealedFile
 from sciprism.service.limits import BoundedRoute
@@ -20,7 +19,8 @@ from sciprism.service.reading import read_apart
 from sciprism.service.responses import Refusal, UnknownNameError, json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import COLLECTION, REPORT, UPLOAD, Workspace, WorkspaceItem, read_document
-from sciprism.store import CollectionLayout, StoredCollection, embed
+from sciprism.store import CollectionLayout, embed
+from sciprism.uses.collection import index_words
 
 router = APIRouter(prefix="/workspace/collections", tags=["workspace"], route_class=BoundedRoute)
 MAX_PAPERS = 100_000
@@ -42,7 +42,7 @@ def fill(state: ServiceState, item: WorkspaceItem) -> None:
     report = embed(papers, encoder, folder, layout=layout, skip_bad=True, progress=progress)
     if not report.papers:
         raise InputError("no paper of the file can be used: " + "; ".join(report.reasons[:1]))
-    lexical.update(StoredCollection.open(folder))
+    index_words(folder)
     reasons = [*map(item.hide_path, (*read.skipped, *report.reasons))]
     counts = {"papers": report.papers, "skipped": read.skipped_count + report.bad, "duplicates": report.duplicates}
     write_json(item.folder / REPORT, counts | {"reasons": reasons[:MAX_REASONS]})
