@@ -91,7 +91,7 @@ LISTS = {
 }
 """Lists that are the tags of papers alone: files, field, splits."""
 FEWEST = 5
-"""A keyword or tag of fewer papers is no label."""
+"""A keyword or tag of fewer papers is not a label."""
 SAMPLE = 500
 """Papers of each vocabulary."""
 
