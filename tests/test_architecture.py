@@ -65,7 +65,7 @@ CODE_LINES = {
     "text": 1_094,
     "reproduce": 874,
     "probes": 768,
-    "top modules": 715,
+    "top modules": 704,
     "metrics": 325,
     "objectives": 177,
     "pages": 25,

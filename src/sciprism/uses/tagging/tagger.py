@@ -463,7 +463,7 @@ def tag(
     >>> subjects = [Label(id="sky", name="galaxies"), Label(id="life", name="cell division")]
     >>> (paper,) = tag([Paper(id="1", title="A survey of nearby galaxies")], vocabulary=subjects)
     >>> paper.tags[0].uri, paper.tags[0].why
-    ('sky', "found in title: 'galaxies'; its meaning is near (cosine 0.53)")
+    ('sky', "found in title: 'galaxies'; its meaning is near (cosine 0.59)")
     """
     if (tagger is None) == (not vocabulary):
         raise InputError("name a vocabulary or a tagger, one of them")
