@@ -9,8 +9,8 @@ repository root:
     SCIPRISM_DATA=... python benchmarks/encode.py -o results/encode.json
     SCIPRISM_DATA=... python benchmarks/encode.py --instructions avx2 -o results/encode.json
     SCIPRISM_DATA=... python benchmarks/encode.py --modernbert --papers 24 --rounds 3 -o results/encode-modernbert.json
-    SCIPRISM_DATA=... python benchmarks/encode.py --modernbert --papers 3 --joined 32 --max-length 4096 --rounds 3 \\
-        -o results/encode-modernbert-long.json
+    SCIPRISM_DATA=... python benchmarks/encode.py --modernbert --papers 2 --joined 24 --max-length 4096 --threads 2 \\
+        --rounds 3 -o results/encode-modernbert-long.json
 """
 
 from __future__ import annotations

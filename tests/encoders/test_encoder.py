@@ -31,6 +31,7 @@ def test_the_same_bits_on_any_number_of_cores(pooling, tiny_model):
     for threads in (1, 2, 3):
         torch.set_num_threads(threads)
         assert np.array_equal(encoder.encode(texts), expected)
+        assert np.array_equal(encoder.encode(texts[:1]), expected[:1]), "a batch that is alone is on all cores"
         assert torch.get_num_threads() == threads, "the number of threads is put back"
 
 

@@ -307,16 +307,23 @@ def encode_sequences(
             else:
                 late.add(vectors, partial(write, batch))
 
-    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device), max_texts), device)
+    run_batches(run, lengths, device, max_texts=max_texts)
 
 
-def run_batches(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
-    """Run every batch: on a CPU each on one core, several in parallel; elsewhere one after the other."""
-    if device.type == "cpu":
-        map_threads(run, batches)
-    else:
-        for batch in batches:
-            run(batch)
+def run_batches(
+    run: Callable[[list[int]], None], lengths: Sequence[int], device: torch.device, *, max_texts: int | None = None
+) -> None:
+    """Run a function on the batches of texts of these lengths: on a CPU each on one core, several in parallel.
+
+    A batch that is alone, or a text longer than a batch, is computed on all cores, with the same bits; elsewhere than
+    on a CPU one batch follows the other. max_texts: of a batch; None for no limit but the tokens.
+    """
+    batches = list(token_batches(lengths, token_budget(sum(lengths), device), max_texts))
+    few = len(batches) if device.type != "cpu" or len(batches) == 1 else sum(n > CPU_BUDGET for n in lengths)
+    for batch in batches[:few]:  # the longest texts come first
+        run(batch)
+    if few < len(batches):
+        map_threads(run, batches[few:])
 
 
 def token_budget(tokens: int, device: torch.device) -> int:

@@ -39,9 +39,8 @@ from sciprism.encoders.layers import (
     initialize_weights,
     pack,
     seeded_dropout,
-    token_batches,
 )
-from sciprism.encoders.streaming import run_batches, token_budget
+from sciprism.encoders.streaming import run_batches
 from sciprism.errors import InputError, ShownWarning
 from sciprism.evaluation.item_scores import ItemScores, estimate
 from sciprism.evaluation.systems import DenseSystem, NotServedError, System
@@ -417,7 +416,7 @@ class TunableEncoder:
 
         lengths = [len(example.ids) for example in examples]
         device = self.encoder.device
-        run_batches(work, token_batches(lengths, token_budget(sum(lengths), device)), device)
+        run_batches(work, lengths, device)
         return outputs
 
     def _outputs(self, examples: Sequence[TuningExample]) -> Tensor:

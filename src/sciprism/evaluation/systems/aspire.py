@@ -20,8 +20,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import pack, token_batches
-from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, run_batches
+from sciprism.encoders.layers import pack
+from sciprism.encoders.streaming import run_batches
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, Excluded, NotServedError, System, display_name
 from sciprism.papers.records import Paper
@@ -102,8 +102,7 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
                 mine = states[begin : begin + len(sequences[row])]
                 vectors[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]])
 
-    budget = CPU_BUDGET if encoder.device.type == "cpu" else CUDA_BUDGET
-    run_batches(run, token_batches([len(ids) for ids in sequences], budget), encoder.device)
+    run_batches(run, [len(ids) for ids in sequences], encoder.device)
     return vectors
 
 
