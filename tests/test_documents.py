@@ -89,7 +89,7 @@ PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPA
 BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
 README = ROOT / "README.md"
 GUIDES = [
-    ROOT / "docs" / "index.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("index", "extending")),
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
     *(ROOT / "docs" / "concepts" / f"{name}.md" for name in ("task-types", "prism")),
 ]

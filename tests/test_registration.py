@@ -15,6 +15,7 @@ from build_commands import run
 from build_sources import write_recipe
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.encoders.methods.registry import Method, NamedTable, methods
+from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import ProtocolResult, Suite, Task, protocols
@@ -188,3 +189,22 @@ def test_readers_and_a_search_serve_the_commands(tmp_path, titles, tiny_model, c
     words = ("search", tmp_path / "vectors", "crystal", "--mode", "toy", "-k", 2, "--json")
     (ranking,) = json.loads(command(*words))["rankings"]
     assert [hit["title"] for hit in ranking["hits"]] == list(TITLES[:2])
+
+
+def test_an_installed_package_adds_its_entry_points(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranking_metrics, "_extended", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = "from sciprism.metrics.rankings import ranking_metrics\nranking_metrics.register('installed')(len)\n"
+    (tmp_path / "installed_metrics.py").write_text(module)
+    (tmp_path / "installed-1.0.dist-info").mkdir()
+    points = tmp_path / "installed-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[sciprism.ranking_metrics]\ninstalled = installed_metrics\n")
+    assert ranking_metrics["installed"] is len
+    with pytest.raises(InputError, match=r"known: .*installed"):
+        ranking_metrics["other"]
+    del ranking_metrics["installed"]
+
+
+def test_a_module_that_cannot_be_imported_is_named(monkeypatch, capsys):
+    status, _, err = run(monkeypatch, capsys, "--import", "no_such_module", "models")
+    assert status == 2 and "--import no_such_module: No module named 'no_such_module'" in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from sciprism.errors import InputError
 
@@ -12,11 +12,15 @@ T = TypeVar("T")
 
 
 class Registry(dict[str, T]):
-    """Map names to one kind of thing; a clash or an unknown name is an error that helps."""
+    """Map names to one kind of thing; a clash or an unknown name is an error that helps.
+
+    The first unknown name imports what installed packages add: modules that are entry points of the group named after
+    the kind, such as `sciprism.methods`, `sciprism.objectives` or `sciprism.protocols`.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__()
-        self.kind = kind
+        self.kind, self._extended = kind, False
 
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that adds its object under `name`."""
@@ -29,7 +33,14 @@ class Registry(dict[str, T]):
 
         return add
 
-    def __missing__(self, name: str) -> NoReturn:
+    def __missing__(self, name: str) -> T:
+        from importlib.metadata import entry_points
+
+        if not self._extended:
+            self._extended = True
+            for point in entry_points(group=f"sciprism.{self.kind.replace(' ', '_')}s"):
+                point.load()
+            return self[name]
         raise InputError(f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self)) or 'none'}")
 
 

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
+from importlib import import_module
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -225,8 +226,17 @@ def callback(
     json: bool = typer.Option(False, "--json", help="Print one JSON document."),
     device: str = typer.Option("", help="cpu or cuda; else cuda if available."),
     data: str = typer.Option("", help="The folder of data sets; else SCIPRISM_DATA, the hub's cache, the hub."),
+    modules: list[str] = typer.Option(  # noqa: B008
+        [], "--import", help="A Python module that adds a method, an objective or a protocol; repeatable."
+    ),
 ) -> None:
     """Print the version where it is asked for, and note the options of all commands."""
+    sys.path += [str(Path.cwd())] * bool(modules)
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise InputError(f"--import {module}: {error}") from error
     for variable, value in ((AS_JSON, json), (DEVICE, device), (DATA, data)):
         ctx.call_on_close(partial(variable.reset, variable.set(value)))  # type: ignore[arg-type]
     if show:

@@ -47,8 +47,7 @@ class CachedEncoder:
         self.encoder, folder = encoder, folder or cache_folder() / "vectors"
         members = encoder.members if isinstance(encoder, Ensemble) else ()
         self._members = [CachedEncoder(member, folder, precision=precision) for member in members]
-        self._stored = np.dtype(precision)
-        self._folder = folder
+        self._stored, self._folder = np.dtype(precision), folder
         self._caches: dict[str, VectorCache] = {}
         self.watch(show_nothing)
         self._lock = Lock()

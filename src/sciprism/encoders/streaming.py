@@ -322,12 +322,9 @@ def run_batches(
     few = len(batches) if device.type != "cpu" or len(batches) == 1 else sum(n > CPU_BUDGET for n in lengths)
     for batch in batches[:few]:  # the longest texts come first
         run(batch)
-    if few < len(batches):
-        map_threads(run, batches[few:])
+    map_threads(run, batches[few:])
 
 
 def token_budget(tokens: int, device: torch.device) -> int:
     """Return the tokens per batch for a job of `tokens`; small jobs use several cores too."""
-    if device.type != "cpu":
-        return CUDA_BUDGET
-    return max(256, min(CPU_BUDGET, tokens // 8))
+    return max(256, min(CPU_BUDGET, tokens // 8)) if device.type == "cpu" else CUDA_BUDGET
