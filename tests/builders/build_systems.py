@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sciprism.evaluation.systems import DenseSystem, NotServedError
+from sciprism.evaluation.systems import DenseSystem
 from sciprism.papers import Label
 
 
@@ -43,16 +43,3 @@ def build_system(tmp_path, dim=2, distance="dot"):
 def spell_vectors(vectors):
     """Return texts with these vectors."""
     return [" ".join(repr(float(x)) for x in row) for row in vectors]
-
-
-class VectorlessSystem:
-    """A system without vectors, as BM25."""
-
-    name = "vectorless"
-    fingerprint = "v"
-
-    def describe(self):
-        return {}
-
-    def encode(self, texts):
-        raise NotServedError("it has no vectors")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import json
 import shlex
@@ -51,10 +52,12 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Pat
         "document.bib": PDF,
         "binary.ris": bytes(range(256)) * 4,
         "utf16.jsonl": '{"id": "a", "title": "Größe"}\n'.encode("utf-16"),
+        "packed.jsonl": gzip.compress(b"{}"),
         "lfs-model/model.safetensors": LFS,
         "html-model/pytorch_model.bin": HTML,
         "other-model/tf_model.h5": b"\x89HDF",
     }
+    shutil.copytree(tiny_model, folder / "tiny-model")
     for name in ("lfs-model", "html-model", "other-model", "bare-model"):
         shutil.copytree(tiny_model, folder / name, ignore=shutil.ignore_patterns("*.safetensors"))
     for name, content in contents.items():

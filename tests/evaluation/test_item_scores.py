@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pyarrow.parquet
 import pytest
@@ -100,20 +102,6 @@ def test_standard_errors_equal_a_loop_over_resamples(aggregate, seed):
     )
 
 
-@given(SEEDS, st.integers(1, 60), st.sampled_from(["binary", "bounded", "heavy"]))
-@settings(max_examples=60)
-def test_p_is_below_5_percent_if_and_only_if_the_interval_excludes_0(seed, items, kind):
-    rng = np.random.default_rng(seed)
-    drawn = {"binary": lambda: rng.random(items) < rng.random(), "bounded": lambda: rng.beta(0.5, 0.5, items)}
-    one, other = (drawn.get(kind, lambda: rng.standard_t(2, items))() for _ in "ab")
-    found = paired_difference(mean(one), mean(other), seed=seed, samples=200)
-    assert found.low <= found.value <= found.high
-    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
-    low, high = bootstrap_interval(mean(one), samples=200)
-    assert (items == 1 and kind == "heavy") or low <= estimate(mean(one)) <= high
-    assert kind == "heavy" or 0 <= low < high <= 1
-
-
 def test_intervals_worked_by_hand():
     """Without a variance there are as many effective items as items: Wilson's 1 / (1 + n / t^2)."""
     t = 2.0930
@@ -147,18 +135,10 @@ def test_estimates_are_the_metrics(seed, items):
     assert estimate(score_label_sets(ids, several, guessed, "accuracy")) == peers.accuracy_score(several, guessed)
     b3 = np.stack(b_cubed(gold, predicted), axis=1)
     assert estimate(ItemScores(ids, b3, "b3")) == pytest.approx(b_cubed_f1(*b3.T))
-    for name in OF_NUMBERS:
-        expected = agreement(name, gold, predicted)
-        assert estimate(score_numbers(ids, gold, predicted, name)) == pytest.approx(expected, nan_ok=True, abs=1e-9)
-
-
-def test_numbers_far_from_zero_keep_their_digits():
-    rng = np.random.default_rng(0)
-    gold = 2e9 + rng.normal(size=50)
-    predicted = gold + rng.normal(size=50)
-    for name in OF_NUMBERS:
-        expected = agreement(name, gold, predicted)
-        assert estimate(score_numbers(names(50), gold, predicted, name)) == pytest.approx(expected, abs=1e-9)
+    for name, far in product(OF_NUMBERS, (0, 2e9)):
+        expected = agreement(name, gold + far, predicted + far)
+        found = estimate(score_numbers(ids, gold + far, predicted + far, name))
+        assert found == pytest.approx(expected, nan_ok=True, abs=1e-9)
 
 
 def test_a_collapsed_prediction_correlates_with_nothing():
@@ -173,12 +153,6 @@ def test_a_collapsed_prediction_correlates_with_nothing():
     assert found(gold, level) == 0.0 and found(gold, np.zeros(9)) == 0.0
     assert np.isnan(found(gold, np.zeros(9), "pearson")) and np.isnan(found(np.zeros(9), predicted))
     assert found(gold, predicted) == found(gold, predicted, "pearson") != 0.0
-
-
-def test_weighted_mean_worked_by_hand():
-    values, weights = np.array([1.0, 0.5, 0.0]), np.array([2.0, 4.0, 4.0])
-    item_scores = ItemScores(names(3), np.stack([values * weights, weights], axis=1), "weighted-mean")
-    assert estimate(item_scores) == pytest.approx(0.4)
 
 
 def test_a_score_of_several_parts_is_their_mean_and_parts_share_the_draw():

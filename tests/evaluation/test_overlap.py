@@ -130,23 +130,3 @@ def test_the_command_tells_people_and_machines(data, tmp_path):
     shown = command(training, "open", "--data", data).stdout
     assert "cranfield: m1 is 2 (title)" in shown and "1 of 2 training papers are in a test" in shown
     assert "not compared: npl: " in shown
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("gone.jsonl", "open/quick"), "gone.jsonl: no such file"),
-        (("train.jsonl", "no-such-suite"), "the papers of prepared sources are in papers.jsonl"),
-        (("own.jsonl", "no-such-suite"), r"neither a suite \("),
-        (("own.jsonl", "open/quick", "--data", "."), "no test could be read; "),
-        (("empty.csv", "own.jsonl", "--skip-bad"), "no training paper can be used"),
-    ],
-)
-def test_a_wrong_input_is_refused(tmp_path, monkeypatch, words, message):
-    monkeypatch.chdir(tmp_path)
-    own = '{"id": "1", "title": "Own"}\n'
-    train = '{"query": "a", "pos": "b"}\n'
-    for name, text in {"own.jsonl": own, "train.jsonl": train, "papers.jsonl": "", "empty.csv": "id,title\n"}.items():
-        (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=message):
-        raise command(*words).exception

@@ -215,7 +215,7 @@ def test_damaged_vectors_of_the_cache_are_counted_in_the_result(tmp_path):
     whole, _ = run(tmp_path / "whole", [asked], build_system(tmp_path / "cache"))
     (stored,) = (tmp_path / "cache").rglob("vectors")
     stored.write_bytes(bytes(8) + stored.read_bytes()[8:-8] + bytes(8))
-    with pytest.warns(ShownWarning):
+    with pytest.warns(ShownWarning, match="2 vectors in .* are damaged; they are computed again"):
         found, _ = run(tmp_path / "found", [asked, replace(asked, name="two")], build_system(tmp_path / "cache"))
     assert [result.details for result in (*whole, *found)] == [{}, {"damaged vectors": 2}, {}]
     assert (found[0].key, found[0].metrics) == (whole[0].key, whole[0].metrics)

@@ -1,5 +1,7 @@
 """Tasks are named by suite, view, task or file, each is scored once, and a wrong name lists the known ones."""
 
+from dataclasses import replace
+
 import pytest
 
 from sciprism.errors import InputError
@@ -29,8 +31,6 @@ def test_tasks_without_a_suite_are_custom():
 @pytest.mark.parametrize(
     ("wanted", "only", "message"),
     [
-        ("opne", (), "unknown suite 'opne'; known: "),
-        ("open/slow", (), "the suite open has no view or task 'slow'; views: quick"),
         ("open/quick", ("reviewer",), "the suite open/quick has no task 'reviewer'; known: "),
         ("absent.toml", (), "absent.toml"),
     ],
@@ -45,3 +45,24 @@ def test_settings_change_the_tasks_that_have_them():
     (changed,) = configure_tasks([part], "sklearn", {"rate": [1e-3]})
     assert [getattr(task.protocol, "solver", None) for task in changed.tasks] == ["sklearn", None]
     assert changed.tasks[1] == part.tasks[1]
+    (tuned,) = configure_tasks(TUNED, None, {"rate": [1e-4], "epochs": [2, 5]})
+    before, after = (selected.tasks[0].protocol.tuning for selected in (*TUNED, tuned))
+    assert after == replace(before, rates=(1e-4,), epochs=(2, 5))
+
+
+TUNED = select_tasks(["open-nlu/open-acl-arc"])
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"lr": [1e-4]}, "unknown axis of the grid 'lr'; known: rate, batch, epochs"),
+        ({"batch": [1.5]}, "whole numbers"),
+        ({"rate": [0.0]}, "above 0"),
+        ({"epochs": [3, 3]}, "different numbers"),
+        ({"rate": []}, "different numbers"),
+    ],
+)
+def test_what_is_no_grid(grid, message):
+    with pytest.raises(InputError, match=message):
+        configure_tasks(TUNED, None, grid)

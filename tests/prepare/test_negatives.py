@@ -79,22 +79,3 @@ def test_a_recipe_trains_on_what_the_command_writes(tiny_model, tmp_path, monkey
     assert record["sources"]["search.jsonl"]["negatives"]
     run_recipe(read_recipe(recipe, sources=tmp_path / "mined"), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--model", "kanakia"), "--model: kanakia ranks the recommendations"),
-        (("--model", "random", "--ranks", "9-3"), "the lower number first, such as 10-100"),
-        (("--model", "random", "--ranks", "many"), "ranks = 'many'"),
-        (("--model", "random", "again/pairs.jsonl"), "two sources would be pairs.jsonl"),
-        (("--model", "random", "answers.jsonl"), "no query has a positive"),
-    ],
-)
-def test_what_is_refused(tmp_path, monkeypatch, capsys, words, message):
-    monkeypatch.chdir(tmp_path)
-    for path in ("pairs.jsonl", "again/pairs.jsonl"):
-        write_examples([Example(QUERY, (POSITIVE,))], tmp_path / path)
-    write_examples([Example(QUERY, answers=("a class",))], tmp_path / "answers.jsonl")
-    status, _, err = run(monkeypatch, capsys, "prepare", "negatives", "pairs.jsonl", *words, "-o", "out")
-    assert status == 2 and message in err and "Traceback" not in err

@@ -11,7 +11,6 @@ from open_sources import SHARED, write_open_data
 from sciprism.cli.main import app
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import UNNAMED, SplitTable, list_paper_keys, read_entries
-from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.papers import Paper
 from sciprism.prepare import open as module
@@ -129,13 +128,6 @@ def test_files_are_the_same_for_any_processes_and_say_what_they_hold(data_root, 
 
 def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json*"))}
-
-
-def test_wrong_requests_are_refused(data_root, tmp_path):
-    with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
-        prepare_open(DataRoot(tmp_path), tmp_path / "out")
-    with pytest.raises(InputError, match="limit -1: give"):
-        prepare_open(data_root, tmp_path / "out", max_queries=-1)
 
 
 def test_the_command_prints_a_row_for_each_source(data_root, tmp_path):

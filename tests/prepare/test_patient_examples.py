@@ -124,17 +124,7 @@ def test_negatives():
         assert list(sample_negatives(BM25System(), few, [pool["0"]], [{"0"}], 1)) == [()]
 
 
-def test_wrong_requests_are_refused(tmp_path):
-    write_release(tmp_path / "similar")
-    (write_release(tmp_path / "articles", "PAR") / "PAR/corpus.jsonl").unlink()
-    for folder, search, reason in (
-        ("gone", "ppr", "gone: no such folder"),
-        ("similar", "par", r"holds no PAR/qrels_train.tsv or PAR/PAR_train_qrels"),
-        ("articles", "par", r"no PAR/corpus.jsonl or .*; .*build it from PubMed"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            prepare_patients(tmp_path / folder, tmp_path / "out", PatientSettings(search=search))
-        assert not (tmp_path / "out").exists()
+def test_a_part_without_an_example_is_refused(tmp_path):
     raw = similar(tmp_path / "raw", judged={"train": "1-1 1-2 2", "dev": "7-1 gone 1"})
     with pytest.raises(InputError, match=r"no dev patient gives an example: .*document without a record"):
         prepare_patients(raw, tmp_path / "out", PatientSettings())

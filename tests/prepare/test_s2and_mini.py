@@ -5,7 +5,6 @@ from typer.testing import CliRunner
 
 from build_data import text
 from sciprism.cli.main import app
-from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
 from sciprism.prepare.s2and_mini import prepare_s2and_mini
 
@@ -57,10 +56,3 @@ def test_the_command_prints_the_counts(folder, tmp_path):
     assert lines[0] == ["source", "blocks", "signatures", "clusters", "papers"]
     assert " ".join(lines[1]) == "kisti 2 of 3 2 of 7 1 of 3 3 of 10"
     assert lines[2][0] == "all"
-
-
-def test_wrong_folders(folder, tmp_path):
-    with pytest.raises(InputError, match="none of the folders arnetminer"):
-        prepare_s2and_mini(tmp_path, tmp_path / "mini")
-    with pytest.raises(InputError, match="choose another"):
-        prepare_s2and_mini(folder, folder)

@@ -1,6 +1,5 @@
 """A whole run: what it leaves, that it resumes exactly after a kill, and what it refuses."""
 
-import gzip
 import json
 import signal
 import subprocess
@@ -279,67 +278,6 @@ def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, tmp_path
     assert np.abs(np.array(two) - np.array(one)).max() < (1e-5 if gradient == "sum" else 1e-3)
     norms = [metrics(tmp_path / name)[0]["gradient"] for name in ("two", "one")]
     assert norms[0] / norms[1] == pytest.approx(1 if gradient == "sum" else 0.5, rel=1e-4)
-
-
-SCALED = ["stages.0.method=prism", "stages.0.options={scaled = true}"]
-WRONG = {
-    "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: .*contrast"),
-    "nothing to train": (["stages.0.train=method"], "single adds no parameters"),
-    "a start that is nowhere": (["stages.0.initialize_from=/nowhere/at/all"], "/nowhere/at/all"),
-    "a length beyond the model": (["model.training_length=64"], "model: training_length is 64"),
-    "an interpolation of what is not trained": (
-        ["stages.0.interpolation={vision = 0.5}"],
-        "interpolation: no module 'vision' has weights that are trained",
-    ),
-    "whitening of another method": (["stages.0.whitening={search = 0.5}"], "whitening needs the method prism"),
-    "whitening of half a space": (
-        [*SCALED, "stages.0.whitening={search = 0.5}"],
-        "proximity and search share a space; give both one number",
-    ),
-    "whitening without papers": (
-        [*SCALED, "stages.0.whitening={regression = 0.5}"],
-        "no source of regression holds papers to measure",
-    ),
-    "whitening of a format the model lacks": (
-        [*SCALED, 'stages.0.options.formats=["search", "classification"]', "stages.0.whitening={regression = 0.5}"],
-        "'regression' is not a format of the model, classification, search",
-    ),
-    "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
-    "an untouched model without a head": (
-        [
-            "stages.0.evaluation={every = 2, untouched_patience = 2}",
-            "stages.0.sources.1.objective={name = 'classification'}",
-            "stages.0.sources.1.dev=topics.jsonl",
-        ],
-        "source topics: its dev score needs a head, which the untouched backbone lacks",
-    ),
-    "muon with an older torch": (["stages.0.optimizer.name=muon"], "optimizer muon needs torch 2.9 or newer"),
-    "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),
-    "a broken dev file": (["stages.0.sources.0.dev=broken.jsonl"], "broken.jsonl, line 2: not valid JSON"),
-    "a compressed source": (["stages.0.sources.0.file=packed.jsonl"], "compressed"),
-    "facets that the method has not": (
-        ["stages.0.objective={name = 'facets'}"],
-        "its objective needs facets, which the method single lacks",
-    ),
-    "a missing stage": (["stages.7.batch_size=3"], "the recipe has no '7'"),
-    "a missing finished model": (["stages.0.finished_model=gone"], "finished_model = gone is not a folder"),
-    "a format the method lacks": (
-        ["stages.0.method=attention-experts", 'stages.0.options.formats=["search"]'],
-        "source topics: its format is classification, but the method attention-experts has search",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_refused_before_the_first_step(name, recipe, tmp_path, monkeypatch):
-    changes, message = WRONG[name]
-    monkeypatch.delattr(torch.optim, "Muon", raising=False)
-    (recipe.parent / "empty.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n')
-    (recipe.parent / "broken.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n{"quest\n')
-    (recipe.parent / "packed.jsonl").write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(InputError, match=message):
-        run_recipe(read_recipe(recipe, changes), tmp_path / "run", device="cpu")
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_says_whether_its_sources_were_held_against_tests(recipe, finished, tmp_path):

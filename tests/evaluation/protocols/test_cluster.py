@@ -77,17 +77,6 @@ def test_vectors_that_know_persons_raise_b3(outcome):
     assert len(outcome.item_scores["b3"].parts) == 2 and outcome.details["mentions"] == len(ids)
 
 
-def test_what_knows_no_vectors_does_not_depend_on_the_system(outcome):
-    class Noise(Corners):
-        def encode(self, texts):
-            return np.random.default_rng(1).normal(size=(len(texts.items), 4)).astype(np.float32)
-
-    other = ClusterProtocol(repeats=2).evaluate(build_mentions(), Noise(), VIEW)
-    for name in ("b3 without embedding", "b3 exact name"):
-        assert np.array_equal(other.item_scores[name].columns, outcome.item_scores[name].columns)
-    assert estimate(other.item_scores["b3"]) < estimate(outcome.item_scores["b3"])
-
-
 def test_the_exact_name_rule_by_hand(outcome):
     """Within a block equal names make a cluster: independent count with plain sets."""
     data = build_mentions()

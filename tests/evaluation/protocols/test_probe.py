@@ -9,12 +9,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from build_systems import VectorlessSystem, build_system, spell_vectors
+from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
-from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.task import EvaluationContext
 
 VIEW = EvaluationContext(format="classification")
@@ -192,8 +191,3 @@ def test_bad_data_are_said_plainly(tmp_path, settings, targets, more, message):
     with pytest.raises(InputError, match=message):
         data = labelled(build_labelled()[0], targets, **more)
         ProbeProtocol(**settings).evaluate(data, build_system(tmp_path, 4), VIEW)
-
-
-def test_what_has_no_vectors_is_not_served():
-    with pytest.raises(NotServedError):
-        ProbeProtocol().evaluate(labelled(build_labelled()[0], YES), VectorlessSystem(), VIEW)

@@ -1,11 +1,11 @@
-"""BM25: by hand, its edges, and the published number of SciFact."""
+"""Systems without vectors: BM25 by hand and its edges, and one of a user."""
 
 import math
 
 import numpy as np
 import pytest
 
-from sciprism.evaluation.systems import BM25System, EncodingInput
+from sciprism.evaluation.systems import BM25System, EncodingInput, NotServedError, RankingSystem
 
 
 def texts(items, role="paper", fields=("title", "abstract")):
@@ -47,13 +47,6 @@ def test_only_documents_that_share_a_word_are_found_and_ties_go_to_the_lower_row
     assert scores[0, 0] == scores[0, 1] > 0 and np.isneginf(scores[0, 2]) and np.isneginf(scores[1:]).all()
 
 
-def test_excluded_rows_are_left_out():
-    documents = texts(["cell", "cell star", "cell light wave"])
-    excluded = [np.array([0]), np.array([], int)]
-    _, rows = BM25System().top(queries("cell", "cell"), documents, 2, "encoder", excluded)
-    assert rows.tolist() == [[1, 2], [0, 1]]
-
-
 def test_one_system_serves_several_corpora():
     system = BM25System()
     for words in (["cell"], ["wave", "cell"], ["light", "wave", "cell"], ["cell"]):
@@ -64,3 +57,23 @@ def test_nothing_to_search_finds_nothing():
     for documents in ([], [""], ["the of", ""]):
         assert BM25System().top(queries("cell"), texts(documents), 2, "dot", None)[1].tolist() == [[-1, -1]]
     assert BM25System().pool_scores(queries("cell"), texts([""]), [np.array([0])], "dot")[0].tolist() == [0]
+
+
+class Shared(RankingSystem):
+    name = "shared"
+    fingerprint = "s1"
+
+    def rank(self, queries, documents):
+        for query in queries.texts():
+            yield np.array([len(set(query.split()) & set(text.split())) for text in documents.texts()], np.float32)
+
+
+def test_rankings_of_a_users_system_go_by_score_then_row_and_hold_what_scores_nothing():
+    system, asked, documents = Shared(), queries("a b", "c"), texts(["a", "a b", "c a"])
+    scores, rows = system.top(asked, documents, 2, "encoder", None)
+    assert rows.tolist() == [[1, 0], [2, 0]] and scores.tolist() == [[2, 1], [1, 0]]
+    scores, rows = system.top(asked, documents, 3, "encoder", [np.array([1]), np.array([], int)])
+    assert rows.tolist() == [[0, 2, -1], [2, 0, 1]] and scores[0, 2] == -np.inf
+    assert system.describe() == {"name": "shared", "fingerprint": "s1"}
+    with pytest.raises(NotServedError, match="shared has no vectors"):
+        system.encode(asked)

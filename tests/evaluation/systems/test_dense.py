@@ -1,14 +1,12 @@
 """Vectors are computed once per text and path, survive a killed run, and rank exactly."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from build_systems import TextVectorEncoder
 from sciprism import Encoder
 from sciprism.encoders.cached_encoder import VectorCache
-from sciprism.errors import InputError, ShownWarning
+from sciprism.errors import InputError
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.evaluation.systems.loading import SystemOptions, load_systems
 
@@ -70,36 +68,6 @@ def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):
     with pytest.raises(InputError, match="not finite"):
         cache.find_or_encode(["a"], lambda places: np.array([[np.nan, 1]], np.float32))
     assert read(cache, "a").tolist() == [[97, 1]]
-
-
-@pytest.mark.parametrize("lost", ["vectors", "keys"])
-def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
-    read(VectorCache(tmp_path, 2), "a", "b")
-    (tmp_path / lost).write_bytes((tmp_path / lost).read_bytes()[:-3])
-    assert read(VectorCache(tmp_path, 2), "c", "b", "a").tolist() == [[99, 1], [98, 1], [97, 1]]
-
-
-def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
-    texts = ["a", "b", "c", "d"]
-    encoded = []
-
-    def encode(places):
-        encoded.extend(places)
-        return np.array([[ord(texts[p]), 1] for p in places], np.float32)
-
-    whole = VectorCache(tmp_path, 2)
-    whole.find_or_encode(texts, encode)
-    stored = np.memmap(tmp_path / "vectors", np.float32, "r+", shape=(4, 2))
-    stored[[1, 3], 0] += 1
-    stored.flush()
-    encoded.clear()
-    cache = VectorCache(tmp_path, 2)
-    with pytest.warns(ShownWarning, match=f"2 vectors in {tmp_path} are damaged; they are computed again"):
-        rows = cache.find_or_encode(texts, encode)
-    assert (cache.read(rows)[:, 0].tolist(), encoded, cache.damaged) == ([97, 98, 99, 100], [1, 3], 2)
-    with warnings.catch_warnings(action="error"):
-        VectorCache(tmp_path, 2).find_or_encode(texts, encode)
-    assert len(encoded) == 2
 
 
 def test_vectors_of_half_the_size(tmp_path):

@@ -10,7 +10,7 @@ from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.loading import SystemOptions, load_system, load_systems
+from sciprism.evaluation.systems.loading import RandomEncoder, SystemOptions, load_system, load_systems
 
 TEXTS = EncodingInput(items=["dark matter", "light", ""], format="classification")
 
@@ -76,3 +76,13 @@ def test_a_trained_model_is_named_by_its_recipe_and_by_who_names_it(tiny_model, 
 def test_what_is_no_ensemble(name, said, models):
     with pytest.raises(InputError, match=said):
         load_system(name, SystemOptions())
+
+
+def test_random_vectors_stay_the_same_from_release_to_release_and_differ_by_seed():
+    """Drawn once and written down, the first three of them in proportion."""
+    first, other = RandomEncoder(), RandomEncoder(seed=1)
+    drawn = first.encode(["star"])[0][:3]
+    assert (drawn / np.linalg.norm(drawn)).tolist() == pytest.approx([-0.060623, -0.4906583, -0.8692406], abs=1e-6)
+    assert first.fingerprint != other.fingerprint and (first.name, other.name) == ("random", "random-1")
+    assert first.encode([]).shape == (0, 384)
+    assert other.describe()["seed"] == 1 and other.path() == other.path("search", "query")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.errors import InputError, ShownWarning
@@ -21,7 +20,7 @@ from sciprism.evaluation.protocols.fine_tuning import (
     SpanProtocol,
     TagProtocol,
 )
-from sciprism.evaluation.systems import DenseSystem, NotServedError
+from sciprism.evaluation.systems import BM25System, DenseSystem, NotServedError
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning import (
     COLLAPSED,
@@ -243,7 +242,7 @@ def test_products_of_half_precision_without_a_scaler_are_refused(tiny_model, tmp
 
 def test_what_has_no_weights_is_not_served():
     with pytest.raises(NotServedError, match="fine-tuned"):
-        TagProtocol(tuning=FAST).evaluate(tagged(), VectorlessSystem(), VIEW)
+        TagProtocol(tuning=FAST).evaluate(tagged(), BM25System(), VIEW)
 
 
 def test_byte_level_words_keep_their_space(byte_level_folder):

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from build_data import lines, text
 from sciprism.cli.main import app
-from sciprism.errors import InputError
 from sciprism.prepare.scimult.context import SciMultPrepareContext
 from sciprism.prepare.scimult.data_sets import WRITERS, prepare_scimult
 
@@ -93,14 +92,3 @@ def test_texts_pass_by(raw, tmp_path, name):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 300 * 22_500 / 2
-
-
-def test_wrong_requests(some, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"has none of the files .*; missing: maple/Computer_Science/papers.json"):
-        prepare_scimult(tmp_path / "empty", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    with pytest.raises(InputError, match="no such folder"):
-        prepare_scimult(tmp_path / "nowhere", tmp_path / "out")
-    with pytest.raises(InputError, match="choose another"):
-        prepare_scimult(some, some)
