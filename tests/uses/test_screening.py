@@ -7,6 +7,7 @@ import io
 import json
 import math
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -216,13 +217,14 @@ def test_recall_is_tested_by_the_hypergeometric_distribution(found, records, tar
 
 def test_work_by_hand():
     work = screening.measure_work([place in (1, 2, 3, 10) for place in range(1, 21)])
-    assert work == {"needed": 10, "wss": pytest.approx(0.95 - 10 / 20), "atd": pytest.approx(4 / 20)}
+    assert work == {"needed": 10, "last": 10, "wss": pytest.approx(0.95 - 10 / 20), "atd": pytest.approx(4 / 20)}
 
 
 def test_a_replay_finds_the_included_first():
     papers = build_papers(8, 30)
     texts, labels = [paper.title for paper in papers], [paper.id.startswith("yes") for paper in papers]
-    for found in screening.simulate(texts, labels, seeds=2):
+    for order in screening.simulate(texts, labels, seeds=2):
+        found = [labels[row] for row in order]
         work = screening.measure_work(found)
         assert len(found) == 36 and sum(found) == 7
         assert work["needed"] <= 10 and work["wss"] > 0.6 and screening.find_stop(found)["recall at stop"] == 1
@@ -281,6 +283,42 @@ def test_the_desk_at_a_terminal(command, monkeypatch, end, status, last):
     assert [row["reason"] for row in read_table("refs.decisions.csv")] == ["", "wrong place"]
 
 
+def test_the_first_record_is_shown_before_there_are_vectors(command, monkeypatch):
+    shown, blocks, keys = Event(), [], iter("ieeq")
+
+    def encode(_, papers, **settings):
+        assert settings["role"] == "paper" and shown.wait(60)
+        blocks.append(len(papers))
+        return np.zeros((len(papers), 4), np.float32)
+
+    def press():
+        shown.set()
+        return next(keys)
+
+    monkeypatch.setattr("sciprism.cli.screen.BLOCK", 8)
+    monkeypatch.setattr("sciprism.encoders.cached_encoder.CachedEncoder.encode", encode)
+    monkeypatch.setattr("typer.getchar", press)
+    status, out, err = command("refs.csv", "--criteria", CRITERIA, terminal=True)
+    assert status == 0 and "1 included, 17 not screened" in out, err
+    assert blocks[:3] == [8, 8, 5][: len(blocks)]  # stored one by one, until the desk is closed
+
+
+def test_words_rank_until_there_are_vectors():
+    papers, made, asked = build_papers(), [None, None, np.eye(20, 4, dtype=np.float32)], []
+
+    def encode(records):
+        asked.append(len(records))
+        return made[len(asked) - 1]
+
+    session, words = Screening(papers, encode=encode), Screening(papers)
+    vectors = Screening(papers, encode=lambda _: made[-1])
+    for each in (session, words, vectors):
+        each.decide("yes14", "include")
+        each.decide("no0", "exclude")
+    assert [session.rank() for _ in range(4)] == [words.rank()] * 2 + [vectors.rank()] * 2 and asked == [20] * 3
+    assert words.rank() != vectors.rank()
+
+
 def test_without_a_desk(command):
     assert command("refs.csv", "--next", "4", "-o", "batch.csv", "--criteria", CRITERIA)[0] == 0
     rows = read_table("batch.csv")
@@ -303,6 +341,11 @@ def test_simulate_prints(command):
     assert status == 0 and "included              6" in out and "mean" in out, err
     status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "--json")
     assert status == 0 and json.loads(out)["mean"]["wss"] > 0.5
+    assert command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "-o", "order.csv")[0] == 0
+    rows, scores = read_table("order.csv"), json.loads(out)["starts"]
+    assert [row["start"] for row in rows] == ["0"] * 18 + ["1"] * 18 and len({row["id"] for row in rows[:18]}) == 18
+    lasts = [max(n for n, row in enumerate(rows[at : at + 18], 1) if row["included"] == "1") for at in (0, 18)]
+    assert lasts == [score["last"] for score in scores]
     pytest.importorskip("matplotlib")
     assert command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "-o", "recall.svg")[0] == 0
     assert Path("recall.svg").read_text().startswith("<?xml")

@@ -35,9 +35,7 @@ Assignment = Annotated[Path | None, "The assignment; else the only one in this f
 def assign(
     submissions: Annotated[list[Path], "Files or folders of submissions."],
     reviewers: Annotated[
-        Path,
-        "A folder with a paper file per reviewer (ID.jsonl ...), or a table or JSON.",
-        "--reviewers",
+        Path, "A folder with a paper file per reviewer (ID.jsonl ...), or a table or JSON.", "--reviewers"
     ],
     output: Annotated[Path, "The assignment to write: .csv, or .json as for OpenReview.", "--output", "-o"],
     files: MatchFiles,

@@ -56,7 +56,10 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.tag-feedback/1": ("tag feedback", "output, papers, accepted, rejected, unknown tags, missing papers"),
     "sciprism.tag-report/1": ("tag report", "scores; labels most often suggested wrongly, most often missed"),
     "sciprism.screen/1": ("screen", "decisions, output, counts, reasons, agreement, conflicts, unknown ids, stopping"),
-    "sciprism.screen-simulate/1": ("screen simulate", "counts; mean, starts: needed, wss, atd, stop, recall at stop"),
+    "sciprism.screen-simulate/1": (
+        "screen simulate",
+        "counts; mean, starts: needed, last, wss, atd, stop, recall at stop",
+    ),
     "sciprism.train/1": ("train", "model: the last stage's folder; stages: step, dev, untouched, unpaid (why)"),
     "sciprism.plan/1": ("train --plan", "recipe, seed, device, stages: steps, tokens, seconds, memory"),
     "sciprism.recipes/1": ("train --list", "recipes: path, name, reference, comment"),

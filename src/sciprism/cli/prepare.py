@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import (
-    Edges,
-    Exclude,
-    OutputFolder,
-    check_output_folder,
-    data_folder,
-    split_names,
-)
+from sciprism.cli.options import Edges, Exclude, OutputFolder, check_output_folder, data_folder, split_names
 from sciprism.cli.output import (
     ProgressDisplay,
     echo,
@@ -37,10 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 
 
-def open_sets(
-    out: OutputFolder,
-    max_queries: Annotated[int, "Queries of one source; 0: all."] = 20_000,
-) -> None:
+def open_sets(out: OutputFolder, max_queries: Annotated[int, "Queries of one source; 0: all."] = 20_000) -> None:
     """Make training sources of the open data, without test papers.
 
     Writes train/NAME.jsonl and dev/NAME.jsonl (DPR style), and sources.json.
@@ -64,9 +54,7 @@ def citations(
     shard: Annotated[list[int] | None, "S2ORC shard of the queries; repeatable; else all."] = None,
     sampler: Annotated[str, "Such as specter or scincl; an unknown name lists all."] = "specter",
     option: Annotated[
-        list[str] | None,
-        "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.",
-        "--set",
+        list[str] | None, "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.", "--set"
     ] = None,
     sampling_exponent: Annotated[float, "Exponent a: fields are sampled by size^a; 0: equally."] = 1.0,
     min_multi_field: Annotated[float, "Minimum share of queries with several fields."] = 0.0,
@@ -134,11 +122,7 @@ def text(
     vocab_size: Annotated[int | None, "Learn a tokenizer of this many tokens first."] = None,
     length: Annotated[int, "Tokens of a block, with special tokens."] = 512,
     across_documents: Annotated[bool, "Let a block hold several documents."] = True,
-    weight: Annotated[
-        list[str] | None,
-        "NAME=2.5: repetitions of a source, else 1; repeatable.",
-        "--weight",
-    ] = None,
+    weight: Annotated[list[str] | None, "NAME=2.5: repetitions of a source, else 1; repeatable.", "--weight"] = None,
     kind: Annotated[
         list[str] | None,
         "NAME=KIND, else detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
@@ -229,10 +213,7 @@ def patients(
     print_preparation(prepare_patients(folder, out, settings))
 
 
-def scirepeval(
-    config: Annotated[Path, "SciRepEval's JSON list of training tasks."],
-    out: OutputFolder,
-) -> None:
+def scirepeval(config: Annotated[Path, "SciRepEval's JSON list of training tasks."], out: OutputFolder) -> None:
     """Make SciRepEval's training sources, from its config and data.
 
     Writes train/NAME.jsonl, dev/NAME.jsonl and sources.json.
@@ -272,10 +253,7 @@ def _print_dropped(name: str, report: DropReport) -> None:
         echo(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))
 
 
-def scimult(
-    raw: Annotated[Path, "The folder of the published data."],
-    out: OutputFolder,
-) -> None:
+def scimult(raw: Annotated[Path, "The folder of the published data."], out: OutputFolder) -> None:
     """Make SciMult's pre-training sources and test files.
 
     Reads the sub-folders that exist: maple, micol, mesh, scirepeval, scidocs, beir, recommendation, PMC-Patients-ReCDS.
@@ -349,8 +327,7 @@ def multi_scidocs(
 
 
 def s2and_mini(
-    folder: Annotated[Path, "The folder of S2AND, with a folder for each source."],
-    out: OutputFolder,
+    folder: Annotated[Path, "The folder of S2AND, with a folder for each source."], out: OutputFolder
 ) -> None:
     """Make S2AND-mini, SciRepEval's blocks of author mentions.
 

@@ -41,10 +41,7 @@ def recommend(
         Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix, the first three.", "-o", "--output"
     ] = None,
     unwanted: Annotated[
-        list[str] | None,
-        "Papers whose like should not be shown; repeatable.",
-        "--not",
-        "--unwanted",
+        list[str] | None, "Papers whose like should not be shown; repeatable.", "--not", "--unwanted"
     ] = None,
     seen: Annotated[Path | None, "A .csv of papers shown before, to leave out; the list is appended.", "--seen"] = None,
     model: Annotated[str, "A model for files: folder, packaged name or hub id.", "--model"] = "",

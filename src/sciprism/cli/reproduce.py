@@ -73,12 +73,7 @@ def _score(plan: TablePlan, results: Path) -> FilledTable:
 
 
 def _plan_table(
-    paper: Reproduction,
-    table: str,
-    suite: GroupedSuite,
-    only: list[str],
-    models: list[str],
-    data: Path | None,
+    paper: Reproduction, table: str, suite: GroupedSuite, only: list[str], models: list[str], data: Path | None
 ) -> TablePlan:
     """Return the plan of a table's rows; what is missing is an error before anything runs."""
     from sciprism.reproduce.run import choose_rows, plan_table, read_model_names

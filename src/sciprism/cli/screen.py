@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,12 +30,13 @@ from sciprism.cli.output import (
 from sciprism.errors import InputError, InterruptedRunError, import_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sciprism.arrays import Floats
     from sciprism.papers import Paper
     from sciprism.uses.screening.session import Screening
 
+BLOCK = 64  # records between two looks at whether the desk is closed
 KEYS = {"i": "include", "e": "exclude", "r": "exclude", "u": "unsure"}
 HELP = "i include, e exclude, r exclude with a reason, u unsure, z undo, q quit"
 VERDICTS = {"included": "include", "excluded": "exclude", "unsure": "unsure", "conflict": "conflict"}
@@ -63,20 +68,43 @@ class RecordReading(TableReading):
         print_skipped(report.skipped, report.skipped_count)
         return papers
 
-    def encode(self, papers: list[Paper]) -> Floats:
-        """Return the vectors of records, of which those seen before are in the cache."""
+    def encode(self, papers: list[Paper], closed: Event | None = None) -> Floats | None:
+        """Return the vectors of records, None where words alone rank. closed: set where they are not awaited any more.
+
+        The cache keeps those of each block.
+        """
         from sciprism.encoders.cached_encoder import CachedEncoder
         from sciprism.encoders.encoder import Encoder
 
+        if self.model == "words":
+            return None
         cached = CachedEncoder(Encoder.load(self.model or None))
-        with ProgressDisplay("encoding", "records", len(papers)) as display:
-            cached.watch(display, "encoding", "records")
-            return cached.encode(papers, format="proximity", role="paper")
+        encode = partial(cached.encode, format="proximity", role="paper")
+        if closed is None:
+            with ProgressDisplay("encoding", "records", len(papers)) as display:
+                cached.watch(display, "encoding", "records")
+                return encode(papers)
+        for start in range(0, len(papers), BLOCK):
+            if closed.is_set():
+                return None
+            encode(papers[start : start + BLOCK])
+        return encode(papers)
 
-    @property
-    def encoder(self) -> Callable[[list[Paper]], Floats] | None:
-        """What encodes records, None where words alone rank."""
-        return None if self.model == "words" else self.encode
+    @contextmanager
+    def encode_meanwhile(self) -> Iterator[Callable[[list[Paper]], Floats | None]]:
+        """Give what returns the vectors of records once a thread has them, None before."""
+        closed, made = Event(), None
+
+        def ask(papers: list[Paper]) -> Floats | None:
+            nonlocal made
+            made = made or pool.submit(self.encode, papers, closed)
+            return made.result() if made.done() else None
+
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                yield ask
+            finally:
+                closed.set()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +136,6 @@ class ScreenOptions(RecordReading):
         check_outputs([output] if output else [], [*records, *tables])
         return tables
 
-    def open(self, records: list[str], tables: tuple[Path, ...]) -> Screening:
-        """Read the records and the decisions on them."""
-        from sciprism.uses.screening.session import Screening
-
-        return Screening(self.read(records), tables, criteria=self.criteria, encode=self.encoder)
-
 
 @screen.command("records")
 def decide(
@@ -129,21 +151,22 @@ def decide(
 
     Example: sciprism screen records refs.ris --decisions anna.csv
     """
-    from sciprism.uses.screening.session import RISK, TARGET
+    from sciprism.uses.screening.session import RISK, TARGET, Screening
 
     tables = settings.find_tables(records, output)
     if "-" in records and output is None and not AS_JSON.get():
         raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
-    session = settings.open(records, tables)
-    for note in session.notes:
-        echo(note, error=True)
-    if output is not None:
-        _write(output, session, settings)
-    elif not AS_JSON.get():
-        try:
-            _open_desk(session, settings)
-        except KeyboardInterrupt:
-            raise InterruptedRunError("every decision is stored; the same command goes on") from None
+    with settings.encode_meanwhile() if output is None else nullcontext(settings.encode) as encode:
+        session = Screening(settings.read(records), tables, criteria=settings.criteria, encode=encode)
+        for note in session.notes:
+            echo(note, error=True)
+        if output is not None:
+            _write(output, session, settings)
+        elif not AS_JSON.get():
+            try:
+                _open_desk(session, settings)
+            except KeyboardInterrupt:
+                raise InterruptedRunError("every decision is stored; the same command goes on") from None
     stopping = {"target": TARGET, "risk": RISK, "p": session.p_value(TARGET)}
     report = session.report() | {"stopping": stopping}
     document = {"decisions": [*map(str, tables)], "output": output and str(output)} | report
@@ -238,25 +261,33 @@ def replay(
     records: Records,
     reading: RecordReading,
     seeds: Annotated[int, typer.Option(help="Replays, each from one included and one excluded record.", min=1)] = 10,
-    output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
+    output: Annotated[
+        Path | None, "Draw the curves of recall, .png or .svg, or write the orders, .csv.", "-o", "--output"
+    ] = None,
 ) -> None:
     """Replay a finished review: count the records screened until its included ones are found.
 
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
+    from sciprism.files import join_cells, write_lines
     from sciprism.uses.screening.session import Screening, find_stop, measure_work, simulate
 
-    if output is not None and output.suffix.lower() not in (".png", ".svg"):
-        raise InputError(f"{output}: its name must end with .png or .svg")
+    if output is not None and output.suffix.lower() not in (".csv", ".png", ".svg"):
+        raise InputError(f"{output}: its name must end with .csv, .png or .svg")
+    check_outputs([output] if output else [], records)
     session = Screening(reading.read(records))
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     truth, papers = [session.labels[row] == "include" for row in rows], [*map(session.paper, rows)]
-    vectors = None if reading.encoder is None else reading.encoder(papers)
-    replays = simulate([f"{paper.title} {paper.abstract}" for paper in papers], truth, vectors=vectors, seeds=seeds)
-    if output is not None:
+    texts = [f"{paper.title} {paper.abstract}" for paper in papers]
+    orders = simulate(texts, truth, vectors=reading.encode(papers), seeds=seeds)
+    replays = [[truth[row] for row in order] for order in orders]
+    if output is not None and output.suffix.lower() == ".csv":
+        cells = ([start, papers[row].id, int(truth[row])] for start, order in enumerate(orders) for row in order)
+        write_lines(output, map(join_cells, [["start", "id", "included"], *cells]), errors="replace")
+    elif output is not None:
         _draw(replays, output)
     scores = [measure_work(found) | find_stop(found) for found in replays]
-    mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
+    mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "last", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(truth), "without label": len(session.records) - len(rows)}
     counts["contradicting labels"] = session.contradictions
     document = {"counts": counts, "mean": mean, "starts": scores}
@@ -265,8 +296,8 @@ def replay(
 
 def _print_replays(counts: dict[str, int], mean: dict[str, float], scores: list[dict[str, Any]]) -> None:
     print_facts({name: f"{count:,}" for name, count in counts.items()})
-    heads = ["records until 95 %", "WSS@95", "ATD", "test advised stop at", "recall there"]
-    formats = {"needed": ",.0f", "wss": ".1%", "atd": ".1%", "stop": ",", "recall at stop": ".1%"}
+    heads = ["records until 95 %", "until 100 %", "WSS@95", "ATD", "test advised stop at", "recall there"]
+    formats = {"needed": ",.0f", "last": ",.0f", "wss": ".1%", "atd": ".1%", "stop": ",", "recall at stop": ".1%"}
     cells = (
         [str(name), *("" if work.get(key) is None else format(work[key], form) for key, form in formats.items())]
         for name, work in [*enumerate(scores), ("mean", mean)]

@@ -195,8 +195,7 @@ def similar(
 
 
 def calibrate(
-    collection: CollectionFolder,
-    by: Annotated[str, "Relations of two papers: fields, keywords, references.", "--by"],
+    collection: CollectionFolder, by: Annotated[str, "Relations of two papers: fields, keywords, references.", "--by"]
 ) -> None:
     """Fit, to a collection's papers, how probable a relation of two papers is by their similarity.
 
@@ -254,11 +253,7 @@ def open_papers(folder: Path, filter: Filter | None = None) -> StoredCollection:
 
 
 def print_rankings(
-    command: str,
-    collection: str | Path,
-    rankings: Sequence[Ranking],
-    mode: str,
-    scale: SimilarityScale | None = None,
+    command: str, collection: str | Path, rankings: Sequence[Ranking], mode: str, scale: SimilarityScale | None = None
 ) -> None:
     """Print every ranking of `search` or `similar`. collection: where the papers are. scale: explains scores."""
     documents = [ranking.to_json() for ranking in rankings]

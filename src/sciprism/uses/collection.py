@@ -19,15 +19,7 @@ from sciprism.parallel import DEVICE, Progress, show_nothing
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.collection import EncoderRecord
 from sciprism.store.paper_lookup import READ_ROWS, check_filter, iterate_papers, iterate_vectors, list_ids
-from sciprism.uses.search import (
-    Hit,
-    Ranking,
-    Searchable,
-    choose_paper_space,
-    search,
-    similar,
-    similar_to_papers,
-)
+from sciprism.uses.search import Hit, Ranking, Searchable, choose_paper_space, search, similar, similar_to_papers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -160,7 +160,8 @@ class Screening:
     Of labels that contradict each other within one record, included outweighs excluded; `contradictions` counts them.
     decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
     resemble.
-    encode: returns vectors of papers (n, d), which count a twentieth beside words (`Encoder().encode`); None: words.
+    encode: returns vectors of papers (n, d), which count a twentieth beside words (`Encoder().encode`), or None while
+    they are not computed, and is then asked again at the next ranking; until then, and without it, words alone rank.
     """
 
     def __init__(
@@ -169,7 +170,7 @@ class Screening:
         decisions: Sequence[Path] = (),
         *,
         criteria: str = "",
-        encode: Callable[[list[Paper]], Floats] | None = None,
+        encode: Callable[[list[Paper]], Floats | None] | None = None,
     ) -> None:
         if not papers:
             raise InputError("no record to screen; name files with records")
@@ -256,11 +257,13 @@ class Screening:
         included = [row for row in self.records if self.verdict(row) in (INCLUDE, CONFLICT)]
         if not included and not self.criteria:
             return [*np.random.default_rng(0).permutation(left).tolist()]
-        if self._ranker is None:
+        if self._ranker is None or self._encode is not None:
             criteria = [Paper(id="criteria", title=self.criteria)] if self.criteria else []
             papers = [*map(self.paper, range(len(self._papers))), *criteria]
             vectors = None if self._encode is None else self._encode(papers)
-            self._ranker = RecordRanker([f"{paper.title} {paper.abstract}" for paper in papers], vectors)
+            if self._ranker is None or vectors is not None:
+                self._ranker = RecordRanker([f"{paper.title} {paper.abstract}" for paper in papers], vectors)
+                self._encode = self._encode if vectors is None else None
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))
@@ -398,11 +401,11 @@ CHECKS = 100  # how often the test on recall is made in a replay
 
 def simulate(
     texts: Sequence[str], labels: Sequence[bool], *, vectors: Floats | None = None, seeds: int = 10
-) -> list[list[bool]]:
+) -> list[Rows]:
     """Replay a labelled review from several starts, each of one random included and one random excluded record.
 
-    vectors: of the records, (n, d); else words alone rank. Returns of each start whether the records are included, in
-    the order of screening, without the two known before.
+    vectors: of the records, (n, d); else words alone rank. Returns of each start the records in the order of
+    screening, without the two known before.
     Raises InputError unless there are two included records and one excluded.
     """
     truth = np.array(labels, bool)
@@ -410,7 +413,7 @@ def simulate(
         counts = f"{truth.sum():,} of {len(truth):,} labelled records are included"
         raise InputError(f"{counts}; a simulation needs two that are and one that is not")
     ranker = RecordRanker(texts, vectors)
-    return [truth[replay(ranker.score, truth, seed)[2:]].tolist() for seed in range(seeds)]
+    return [replay(ranker.score, truth, seed)[2:] for seed in range(seeds)]
 
 
 def replay(score: Callable[[Rows, Rows], Floats], truth: np.ndarray[Any, Any], seed: int) -> Rows:
@@ -428,12 +431,13 @@ def replay(score: Callable[[Rows, Rows], Floats], truth: np.ndarray[Any, Any], s
 def measure_work(found: ArrayLike) -> dict[str, Any]:
     """Return what finding included records cost. found: of each record in the order of screening, if it is included.
 
-    needed: records until a recall of `TARGET`. wss: the share of work saved over a random order. atd: the mean rank of
-    an included record as a share of all (average time to discovery).
+    needed: records until a recall of `TARGET`. last: until all are found. wss: the share of work saved over a random
+    order, at `TARGET`. atd: the mean rank of an included record as a share of all (average time to discovery).
     """
     ranks, records = np.flatnonzero(found) + 1, np.size(found)
     needed = int(ranks[int(np.ceil(TARGET * len(ranks))) - 1])
-    return {"needed": needed, "wss": TARGET - needed / records, "atd": float(ranks.mean()) / records}
+    saved = TARGET - needed / records
+    return {"needed": needed, "last": int(ranks[-1]), "wss": saved, "atd": float(ranks.mean()) / records}
 
 
 def find_stop(found: Sequence[bool]) -> dict[str, Any]:
