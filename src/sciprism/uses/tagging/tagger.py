@@ -258,7 +258,7 @@ def _read_lines(path: Path) -> Iterable[dict[str, Any]]:
             yield json.loads(line)
 
 
-FOLDS = 5
+FOLDS = 3
 HIDDEN_SHARE = 0.1
 """Labels that are hidden from the sources in each fold, so that the ranker learns what to do for unseen ones."""
 MAX_RANKED = 10_000  # papers that the ranker is trained on: more change little and cost memory
@@ -289,10 +289,7 @@ def train(
     label_vectors = _round(label_vectors)
     collector = EvidenceCollector(vocabulary, label_vectors)
     matches = collector.find_names(data.papers)
-    space = PaperSpace.learn(data.papers, data.vectors)
-    space = replace(space, directions=_round(space.directions))
-    located = space.locate(data.papers, data.vectors)
-    papers, features, right = rank_out_of_fold(collector, data, space, located, matches, seed, progress)
+    papers, features, right = rank_out_of_fold(collector, data, matches, seed, progress)
     held = (np.random.default_rng(seed + 1).random(len(data.papers)) < CALIBRATION_SHARE)[papers]
     if not right[~held].any() or not right[held].any():
         held = np.zeros(len(held), bool)  # too few papers to hold some out
@@ -303,7 +300,9 @@ def train(
     totals = np.diff(data.tags.indptr)[np.unique(papers[shown])].sum()
     threshold = choose_threshold(calibration.apply(scores), outcomes, totals)
     weighing = Weighing(ranker, calibration, threshold)
-    sources = Sources.fit(located, data.tags, collector.vectors, matches)
+    space = PaperSpace.learn(data.papers, data.vectors)
+    space = replace(space, directions=_round(space.directions))
+    sources = Sources.fit(space.locate(data.papers, data.vectors), data.tags, collector.vectors, matches)
     sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
     facts = {"papers": len(data.papers), "tagged papers": tagged, "labels with papers": len(sources.seen)}
     more = {"judged papers": len(data.judged), "threshold": round(weighing.threshold, 4)}
@@ -313,13 +312,14 @@ def train(
 def rank_out_of_fold(
     collector: EvidenceCollector,
     data: TaggedPapers,
-    space: PaperSpace,
-    located: Floats,
     matches: list[dict[int, Match]],
     seed: int,
     progress: Progress = show_nothing,
 ) -> Ranked:
-    """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
+    """Return candidates of each paper, or of a sample, by a space and sources learned from the other folds' papers.
+
+    In a space that has seen them, papers are longer than new ones, and probabilities become too high.
+    """
     rng = np.random.default_rng(seed)
     folds = rng.permutation(np.arange(len(data.papers)) % FOLDS)
     ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
@@ -329,10 +329,13 @@ def rank_out_of_fold(
         inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
         hidden = np.flatnonzero(rng.random(data.tags.shape[1]) < HIDDEN_SHARE)
         tags = without_labels(data.tags[inside], hidden)
-        sources = Sources.fit(located[inside], tags, collector.vectors, [matches[i] for i in inside])
+        known = [data.papers[i] for i in inside]
+        space = PaperSpace.learn(known, data.vectors[inside])
+        located = space.locate(known, data.vectors[inside])
+        sources = Sources.fit(located, tags, collector.vectors, [matches[i] for i in inside])
         for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.shape[1]))):
             texts, named = [data.papers[i] for i in rows], [matches[i] for i in rows]
-            here, around = located[rows], data.vectors[rows] - space.centre
+            here, around = space.locate(texts, data.vectors[rows]), data.vectors[rows] - space.centre
             evidence = collector.collect(texts, around, near=sources.near, sources=sources, located=here, matches=named)
             owners, labels = rows[evidence.papers], evidence.labels
             pairs = zip(owners.tolist(), labels.tolist(), strict=True)
