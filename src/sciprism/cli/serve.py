@@ -21,16 +21,18 @@ def serve(
     model: Annotated[str, "A further model for embeddings."] = "",
     demo: Annotated[bool, "Serve the example papers."] = False,
     dedupe: Annotated[bool, "Merge duplicates in files, as `sciprism dedupe` does."] = False,
+    mcp: Annotated[bool, "Answer an agent on standard input (Model Context Protocol)."] = False,
     *,
     settings: ServeSettings,
 ) -> None:
     """Serve collections, files and models over HTTP, as pages and as an API.
 
     Files are embedded into the cache, with a workspace there. Collections are read-only; an updated one is served at
-    once. /v1/embeddings is OpenAI's API, /embed that of text-embeddings-inference; /docs lists all addresses.
+    once. /v1/embeddings is OpenAI's API, /embed that of text-embeddings-inference, /mcp is for agents; /docs lists all.
 
     Example: sciprism serve --demo
     Example: sciprism serve refs.ris more.nbib --dedupe
+    Example: sciprism serve papers/ --mcp
     Example: sciprism serve papers/ theses/ --host 0.0.0.0 --token-file tokens.txt --workspace uploads
     """
     from sciprism.store.collection import is_collection
@@ -39,6 +41,7 @@ def serve(
         raise InputError("name files of papers or a collection; or --workspace, --model or --demo")
     try:
         from sciprism.service.app import serve as run
+        from sciprism.service.app import serve_agents
         from sciprism.service.state import ServedCollections, ServiceState, build_library, find_demo
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("sciprism"):
@@ -56,4 +59,7 @@ def serve(
         folders.append(folder)
         settings = replace(settings, workspace=settings.workspace or folder.parent / "workspace")
     state = ServiceState(settings, ServedCollections(folders), model)
+    if mcp:
+        serve_agents(state)
+        return
     run(state, lambda address: echo(f"sciprism: serving at {address} (Ctrl-C stops)", error=True))

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from sciprism.errors import InputError
+from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import FULL, lock_folder
 from sciprism.pages import STATIC
 from sciprism.service import desks, embeddings, matches, pages, papers, uploads
@@ -44,7 +44,8 @@ def build_app(state: ServiceState) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         state.begin()
         task = asyncio.create_task(_keep_house(state))
-        yield
+        async with app.state.agents.session_manager.run() if app.state.agents else nullcontext():
+            yield
         task.cancel()
         state.close()
 
@@ -69,6 +70,11 @@ def build_app(state: ServiceState) -> FastAPI:
     }
     for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _answer)
+    app.state.agents = None
+    with suppress(ModuleNotFoundError):  # without the extra there is no /mcp
+        from sciprism.service.agents import add_tools
+
+        app.state.agents = add_tools(app)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
     return app
 
@@ -154,6 +160,21 @@ def answer_error(request: Request, refusal: Refusal) -> Response:
 
 GRACE = 20  # seconds that requests in progress get after a stop
 CONNECTIONS = 1_024  # at one time; more get status 503
+
+
+def serve_agents(state: ServiceState) -> None:
+    """Load the models, and answer an agent on standard input and output. Raises MissingExtraError."""
+    bound_memory()
+    state.load()
+    app = build_app(state)
+    if app.state.agents is None:
+        raise MissingExtraError("mcp", "--mcp")
+
+    async def answer() -> None:
+        async with app.router.lifespan_context(app):
+            await app.state.agents.run_stdio_async()
+
+    asyncio.run(answer())
 
 
 def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
