@@ -18,6 +18,7 @@ import os
 import resource
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ from measurement import build_parser, provenance, write_result
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers, without_labels
-from sciprism.uses.tagging.suggestions import score_ranking
-from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, train
+from sciprism.uses.tagging.suggestions import TagChoice, score_ranking
+from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, train
 from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh
 
 METRICS = ("P@1", "P@5", "nDCG@5", "F1@5")
@@ -42,6 +43,7 @@ OURS = "ours, trained"
 MIN_PAPERS = 20
 """A group of labels that fewer papers have is not scored."""
 RARE = "rare (1 to 9)"
+BINS = (0.3, 0.5, 0.7, 0.9)
 Ranked = dict[str, list[Rows]]
 
 
@@ -90,12 +92,18 @@ def run(
     tagger = train(data.vocabulary, label_vectors, training, seed=args.seed)
     trained = time.perf_counter() - start
     side = EvidenceCollector(data.vocabulary, label_vectors)
+    test_papers = [data.papers[i] for i in test]
+    test_vectors = encode.encode(test_papers)
+    plain = TagVectors(encode.encoder)
+    names, near = (
+        plain.encode(data.vocabulary.labels, "label"),
+        replace(training, vectors=plain.encode(training.papers)),
+    )
+    untrained = {"": build_zero_shot(data.vocabulary, names)}
+    untrained[", similar papers"] = build_zero_shot(data.vocabulary, names, tagged=near)
     ways: dict[str, systems.System] = {
         OURS: systems.ours(tagger),
-        "ours, no training": systems.ours(build_zero_shot(data.vocabulary, label_vectors)),
-        "ours, no training, similar papers": systems.ours(
-            build_zero_shot(data.vocabulary, label_vectors, tagged=training)
-        ),
+        **{f"ours, no training{by}": systems.ours(way, plain.encode(test_papers)) for by, way in untrained.items()},
         "name matching": systems.name_matching(side),
         "BM25 over labels": systems.bm25_labels(data.vocabulary),
         "nearest label vector": systems.nearest_labels(side, vectors.mean(axis=0)),
@@ -103,8 +111,6 @@ def run(
     }
     if args.omikuji:
         ways["omikuji"] = systems.omikuji(args.omikuji, training, len(data.vocabulary))
-    test_papers = [data.papers[i] for i in test]
-    test_vectors = encode.encode(test_papers)
     gold = [set(data.tags[[i]].indices.tolist()) for i in test]
     facts = {
         "train papers": len(training.papers),
@@ -114,9 +120,29 @@ def run(
         "tags not in the vocabulary": data.unknown,
         "seconds of training": round(trained, 1),
         "threshold": round(tagger.weighing.threshold, 4),
+        "reliability": measure_reliability(tagger, test_papers, test_vectors, gold),
     }
     facts["groups"] = score_groups(ways, test_papers, test_vectors, gold, tags.sum(axis=0), hidden is not None)
     return facts
+
+
+def measure_reliability(
+    tagger: Tagger, papers: list[Any], vectors: Floats, gold: list[set[int]]
+) -> dict[str, dict[str, float]]:
+    """Return of suggestions from each probability of `BINS` on how many there are, its mean, and the share right."""
+    place = {label.id: row for row, label in enumerate(tagger.vocabulary.labels)}
+    found = zip(tagger.suggest(papers, vectors, TagChoice(threshold=BINS[0])), gold, strict=True)
+    pairs = np.array([(tag.probability, place[tag.uri] in truth) for each, truth in found for tag in each.tags])
+    parts = {low: pairs[np.digitize(pairs[:, 0], BINS) == number] for number, low in enumerate(BINS, 1)}
+    return {
+        f"from {low}": {
+            "tags": len(part),
+            "probability": round(part[:, 0].mean(), 3),
+            "right": round(part[:, 1].mean(), 3),
+        }
+        for low, part in parts.items()
+        if len(part)
+    }
 
 
 def score_groups(
@@ -163,7 +189,7 @@ def main() -> None:
     args = parser.parse_args()
     data = Path(os.environ.get("SCIPRISM_DATA", "data"))
     encoder = Encoder.load()
-    encode = TagVectors(encoder)
+    encode = TagVectors(encoder, ["proximity"])  # of trained taggers
     for name in args.sets.split(","):
         print(f"== {name}")
         began = resource.getrusage(resource.RUSAGE_SELF)

@@ -51,10 +51,11 @@ def top_rows(scores: Floats, allowed: Mask) -> list[Rows]:
     return found
 
 
-def ours(tagger: Tagger) -> System:
-    """Rank by the probability of a tagger."""
+def ours(tagger: Tagger, own: Floats | None = None) -> System:
+    """Rank by the probability of a tagger. own: the papers' vectors in the tagger's format, where it is another one."""
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        vectors = vectors if own is None else own
         found, centre = [], tagger.collector.find_centre(vectors)
         for start in range(0, len(papers), RANKED_BLOCK):
             block = slice(start, start + RANKED_BLOCK)

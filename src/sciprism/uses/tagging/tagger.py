@@ -329,7 +329,7 @@ def rank_out_of_fold(
         inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
         hidden = np.flatnonzero(rng.random(data.tags.shape[1]) < HIDDEN_SHARE)
         tags = without_labels(data.tags[inside], hidden)
-        known = [data.papers[i] for i in inside]
+        known = [data.papers[i] for i in inside.tolist()]
         space = PaperSpace.learn(known, data.vectors[inside])
         located = space.locate(known, data.vectors[inside])
         sources = Sources.fit(located, tags, collector.vectors, [matches[i] for i in inside])
