@@ -241,11 +241,11 @@ class HybridSystem(RankingSystem):
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
         """Yield the scores of all documents for each query."""
-        left, right = self.meaning.encode_both(queries, documents)
-        distance = cast(exact.Distance, self.meaning.distance)
-        for query, vector, words in zip(queries.texts(), left, self.words.rank(queries, documents), strict=True):
-            share = fusion.choose_share(query)
-            fused = share * fusion.scale(words) + (1 - share) * fusion.scale(exact.similarity(vector, right, distance))
+        near = self.meaning.top(queries, documents, fusion.FUSION_DEPTH, "encoder", None)
+        for query, words, scores, rows in zip(queries.texts(), self.words.rank(queries, documents), *near, strict=True):
+            share, found = fusion.choose_share(query), rows >= 0
+            fused = share * fusion.scale(words)
+            fused[rows[found]] += (1 - share) * fusion.scale(scores[found])
             yield fused.astype(np.float32)
 
 
