@@ -1,14 +1,16 @@
 """Ensembles: vectors computed by hand, and encoders that cannot be joined."""
 
+import numpy as np
 import pytest
 
 from build_methods import build_encoder, perturb_weights
 from build_models import reference, write
-from sciprism import Encoder
+from sciprism import Encoder, Paper
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9, "light"]
+PAPERS = [Paper(id="1", title="Dark matter", abstract="Galaxies turn."), Paper(id="2", title="Light")]
 
 
 @pytest.fixture
@@ -20,6 +22,14 @@ def codes(tiny_model):
 def adapters(tiny_model):
     template = {"separator": " ", "prompts": {"query": "q: "}}
     return perturb_weights(build_encoder(tiny_model, "adapters", template=template))
+
+
+def test_the_mean_and_the_concatenation_by_hand(codes, adapters):
+    mean, concat = (Ensemble([codes, adapters], join=join) for join in ("mean", "concat"))
+    a, b, found, both = (each.encode(PAPERS, format="search", role="query") for each in (codes, adapters, mean, concat))
+    assert np.abs(found - (a + b) / 2).max() < 1e-6
+    assert np.array_equal(both, np.hstack([a, b]))
+    assert (mean.dim, concat.dim) == (32, 64)
 
 
 def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, tiny_encoder):

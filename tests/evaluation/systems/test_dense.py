@@ -70,6 +70,13 @@ def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):
     assert read(cache, "a").tolist() == [[97, 1]]
 
 
+@pytest.mark.parametrize("lost", ["vectors", "keys"])
+def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
+    read(VectorCache(tmp_path, 2), "a", "b")
+    (tmp_path / lost).write_bytes((tmp_path / lost).read_bytes()[:-3])
+    assert read(VectorCache(tmp_path, 2), "c", "b", "a").tolist() == [[99, 1], [98, 1], [97, 1]]
+
+
 def test_vectors_of_half_the_size(tmp_path):
     """Read as float32, with the next smaller precision; resumed, and what it cannot hold is refused."""
     values = {"a": 1.0009765625, "b": 1 / 3, "c": 1e6}
