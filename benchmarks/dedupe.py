@@ -28,9 +28,10 @@ from scipy.optimize import minimize
 
 from measurement import build_parser, provenance, read_json_lines, write_result
 from sciprism import Paper, read_papers
-from sciprism.papers.duplicates import find_duplicates
+from sciprism.papers.comparison import WEIGHTS, compare
+from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.identity import normalize_words
-from sciprism.uses.deduplication import WEIGHTS, cite_all, compare, dedupe, find_candidates
+from sciprism.uses.deduplication import dedupe
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}
@@ -59,9 +60,11 @@ def sample_pairs(
     levels, same, where = [], [], []
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
-        records = [*map(cite_all([papers[row] for row in rows]), range(len(rows)))]
-        for one, other in find_candidates(records):
-            levels.append(compare(records[one], records[other]))
+        finder = DuplicateFinder()
+        for row in rows:
+            finder.add(papers[row])
+        for one, other in finder.list_candidates():
+            levels.append(compare(finder[one], finder[other]))
             same.append(clusters[rows[one]] == clusters[rows[other]])
             where.append(name)
     return levels, np.array(same), np.array(where)
@@ -209,7 +212,6 @@ RULES: dict[str, Callable[[Sequence[Paper]], list[list[int]]]] = {
     "asreview-datatools' rule (DOI, or title with abstract)": group_like_asreview,
     "rapidfuzz token_sort_ratio of titles >= 95": group_like_titles,
     **({"bib-dedupe": group_like_bib_dedupe} if find_spec("bib_dedupe") else {}),
-    "sciprism inspect": lambda papers: [list(group.positions) for group in find_duplicates(papers).groups],
     "sciprism dedupe": lambda papers: dedupe(papers).groups,
 }
 

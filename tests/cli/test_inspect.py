@@ -28,7 +28,7 @@ def test_table(papers: Path):
     assert any(line.split() == ["without", "abstract", "61", "(100.0", "%)"] for line in lines)
     assert any("Notes [new] 61" in line for line in lines)
     assert any(line.startswith("years") and "1950s " in line for line in lines)
-    assert any("1 in 1 groups, found by: id 1" in line for line in lines)
+    assert any("duplicates" in line and "1, of 1 paper;" in line for line in lines)
     assert any("about 1 s at 50 papers/s" in line for line in lines)
 
 

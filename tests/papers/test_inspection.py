@@ -32,4 +32,4 @@ def test_counts():
     assert found.top_venues == {"Annals": 2, "Notes": 1}
     # 7 + 15 words, 11, 1 (Chinese has no spaces), 1: the median lies between 1 and 11
     assert found.words == {"min": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "max": 22}
-    assert found.duplicates.groups == ()  # both of id 3 are papers of their own
+    assert found.duplicates.groups == []  # both of id 3 are papers of their own

@@ -12,8 +12,9 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper, read_papers
+from sciprism.papers.comparison import cite, compare, is_abbreviation, read_pages
 from sciprism.papers.records import Place
-from sciprism.uses.deduplication import cite, compare, dedupe, is_abbreviation, read_pages, write_papers
+from sciprism.uses.deduplication import dedupe, write_papers
 
 FROGS = {
     "title": "Growth of tree frogs in the ponds of Ohio",

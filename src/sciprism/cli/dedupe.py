@@ -58,7 +58,7 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
     counts |= {"pairs of preprint and article": len(result.versions)}
     echo(join_counts(counts) or "no duplicates")
     if result.containers:
-        echo(join_counts({CONTAINERS: result.containers}))
+        echo(join_counts({CONTAINERS: len(result.containers)}))
     if result.columns:
         named = "; ".join(f"{result.records[group[0]].title!r:.60}, {len(group):,}" for group in result.columns)
         echo(f"columns of a journal, whose records are different papers: {len(result.columns):,} ({named:.200})")

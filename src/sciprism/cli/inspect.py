@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MAX_FILES = 30  # files that are listed; all are counted
 PAPERS_PER_SECOND = 50.0  # what a small encoder does on two cores of a laptop: an assumption, and printed as one
-SIMILARITY = 0.8  # similarity from which two texts are near-duplicates
 MAX_PLACES = 3  # papers of one id whose places are named
 MAX_TITLE = 60  # characters of a title that are shown
 MODEL_LIMIT = "the model that ships knows English alone"
@@ -51,11 +50,11 @@ def inspect(files: PaperFiles, reading: IdentifiedReading) -> None:
     read: dict[str, Any] = {"reader": reading.reader, "options": reading.build(), "skip_bad": True, "report": report}
     with open_abstracts(reading.abstracts) as completion, ProgressDisplay("reading", "records") as display:
         papers = display.count(completion.complete(read_papers(files, **read)))
-        inspected = inspect_papers(papers, report, near_duplicates=SIMILARITY)
+        inspected = inspect_papers(papers, report, display)
     with _naming_bad_records(report, reading.skip_bad):
         joined = completion.report if reading.abstracts else None
         document = inspected.to_json() | ({"abstracts": joined.to_json()} if joined else {})
-        print_result("sciprism.inspect/1", document, lambda: _print(inspected, joined))
+        print_result("sciprism.inspect/2", document, lambda: _print(inspected, joined))
 
 
 @contextmanager
@@ -103,12 +102,13 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
         decades[year // 10 * 10] += count
     yield "years", ", ".join(f"{decade}s {count:,}" for decade, count in decades.items())
     yield (f"venues ({result.venues:,})", "\n".join(f"{venue} {count:,}" for venue, count in result.top_venues.items()))
-    if groups := result.duplicates.groups:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.duplicates.reasons().items())
-        yield "duplicates", f"{result.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"
-    if clashes := result.duplicates.clashes:
+    found = result.duplicates
+    if groups := found.groups:
+        yield "duplicates", f"{found.removed:,}, of {count_noun(len(groups), 'paper')}; `sciprism dedupe` merges them"
+    yield from _counts({"maybe duplicates, pairs": len(found.uncertain), "preprint and article": len(found.versions)})
+    if clashes := result.clashes:
         yield "ids of several papers", "\n".join(_clashes(clashes))
-    yield from _counts({CONTAINERS: result.duplicates.containers})
+    yield from _counts({CONTAINERS: len(found.containers)})
     time = format_duration(result.papers / PAPERS_PER_SECOND)
     yield "embedding takes", f"about {time} at {PAPERS_PER_SECOND:.3g} papers/s"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sciprism.papers.read import AbstractCompletion, AbstractReport, FileReport
 
 SCHEMAS: dict[str, tuple[str, str]] = {
-    "sciprism.inspect/1": ("inspect", "files, and counts of papers: missing, years, languages, duplicates"),
+    "sciprism.inspect/2": ("inspect", "files, and counts of papers: missing, years, languages, duplicates"),
     "sciprism.dedupe/1": (
         "dedupe",
         "output, review, counts, sources; groups, columns, preprints and uncertain pairs by record",

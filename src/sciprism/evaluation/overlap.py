@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 from sciprism.datasets import inputs
@@ -13,7 +13,8 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
-from sciprism.papers.duplicates import DuplicateFinder
+from sciprism.papers.identity import join_groups
+from sciprism.papers.near_texts import MinHashSignatures
 from sciprism.papers.records import Paper
 from sciprism.text.template import Item
 
@@ -75,8 +76,7 @@ def find_overlap(
     near_duplicates: Jaccard similarity of word 3-grams from which two texts count as one; None compares no
     texts. Training papers are read once and not stored.
     """
-    finder = DuplicateFinder(near_duplicates=near_duplicates, tell_apart=False)
-    numbers: dict[tuple[str, str, str], int] = {}
+    signatures, numbers = MinHashSignatures(), dict[tuple[str, str, str], int]()
     by_key: dict[str, list[int]] = defaultdict(list)
     test_ids: list[str] = []
     members: dict[str, set[int]] = {task: set() for task in tests}
@@ -88,7 +88,7 @@ def find_overlap(
                 for key in _keys(paper):
                     by_key[key].append(len(test_ids))
                 test_ids.append(paper.id)
-                finder.add(replace(paper, id=f"test {len(test_ids)}"))  # equal ids in two data sets mean nothing
+                signatures.add(numbers[text], f"{paper.title} {paper.abstract}")
             members[task].add(numbers[text])
     names: list[str] = []
     matches: dict[int, dict[int, set[str]]] = defaultdict(dict)
@@ -97,21 +97,21 @@ def find_overlap(
         for key in _keys(paper):
             for test in by_key.get(key, ()):
                 matches[number].setdefault(test, set()).add(key.partition(":")[0])
-        finder.add(replace(paper, id=f"{number}"))
-    for group in finder.find().groups:
-        tested = {position for position in group.positions if position < len(test_ids)}
-        shown = (name for name in ("text", "title") if name in group.reasons)
-        reason = next(shown, "through another training paper")
-        for position in [position for position in group.positions if tested and position >= len(test_ids)]:
-            shared = matches[position - len(test_ids)]
-            shared.update({test: {reason} for test in tested - shared.keys()})
+        if near_duplicates is not None:
+            signatures.add(len(test_ids) + number, f"{paper.title} {paper.abstract}")
+    groups: dict[int, list[int]] = {}
+    for pair in signatures.pairs(near_duplicates or 1.0):
+        join_groups(groups, *pair)
+    for group in {min(group): group for group in groups.values()}.values():
+        tested = {position: {"text"} for position in group if position < len(test_ids)}
+        for number in (position - len(test_ids) for position in group if position >= len(test_ids) and tested):
+            matches[number] = tested | matches[number]
     overlaps = []
     for task, of_task in members.items():
         inside = {number: sorted(of_task & found.keys()) for number, found in matches.items()}
         both = {number: found for number, found in inside.items() if found}
-        reasons: Counter[str] = Counter()
-        for number, found in both.items():
-            reasons.update(set().union(*(matches[number][test] for test in found)))
+        shared = (set().union(*(matches[number][test] for test in found)) for number, found in both.items())
+        reasons = Counter[str](chain.from_iterable(shared))
         examples = tuple(
             PaperMatch(names[number], test_ids[first], tuple(sorted(matches[number][first])))
             for number, (first, *_) in islice(both.items(), EXAMPLES)

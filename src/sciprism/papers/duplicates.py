@@ -1,340 +1,300 @@
-"""Find duplicate papers: by id, by DOI or another system's id, by title, by text."""
+"""Find the records of one paper: those that share a key are compared, and joined where it is sure that they are one."""
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from zlib import crc32
+from functools import lru_cache
+from itertools import islice, product
+from math import exp
+from operator import attrgetter
+from tempfile import SpooledTemporaryFile
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sciprism.errors import InputError
+import sciprism.papers.comparison as comparison
+from sciprism.papers.comparison import WEIGHTS, Citation, Weights
 from sciprism.papers.identity import (
-    MAX_SHARING,
     MAX_WORKS,
-    MIN_TEXT_WORDS,
-    WORD_PATTERN,
     PaperIdentity,
-    find_containers,
     find_equal_runs,
     hash_text,
     identify,
     is_same_paper,
-    is_same_title,
     join_groups,
 )
-from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.parallel import Progress, show_nothing
 
-MAX_SAME_TITLE = 1000  # a title of more papers is generic
-SHINGLE_WORDS = 3
-HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
-BATCH_WORDS = 1 << 16  # a batch fits a core's cache
-NEIGHBOURS = 8  # papers compared with each one in a bucket
-COLUMNS = ("key", *PAPER_ID_SYSTEMS, *PaperIdentity._fields[1:])  # of each paper, 64 bits each; key: of its id
+Pair = tuple[int, int]
+MERGE = 0.8  # probability from which two records are surely of one paper
+REVIEW = 0.1  # probability from which they may be
+CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
+MAX_CHECKED = 12  # records of a group that those of another are compared with
+MAX_ISSUES = 60  # of a file whose issues are not numbers of records
+RECURS = 3  # volumes, issues or years of a journal in which a title makes a column
+HELD = 1 << 13  # records whose compared form is in memory; that of others is in a file
+TITLE_ENDS = 20  # letters at the begin and the end of a title that are keys
+LONGEST = 3  # words of a title that are a key together
+MAX_BLOCK = 40  # records of one key that are all compared with each other; of more, each with its neighbours
+NEIGHBOURS = 8  # that follow by title
+PART = 1 << 16  # pairs that are Python's numbers at once, which take five times the memory
+_UNDATED = {field: {level: max(0.0, w) for level, w in WEIGHTS[field].items()} for field in ("year", "abstract")}
+OF_ONE_PERSON: Weights = {**WEIGHTS, **_UNDATED, "prior": {"": -2.0}}
+"""Weights in the list of one person, where equal titles suffice, of whatever years and abstracts."""
+WHOLE_TITLE = len(PAPER_ID_SYSTEMS) + 1  # place of its key
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateGroup:
-    """Copies of one paper: ids and positions (from 0) in the order read, and the reasons.
+class ComparedPair(NamedTuple):
+    """Two records by position, the probability that they are of one paper, and the levels of agreement."""
 
-    Reasons: `id`, a system such as `doi`, `title`, `text`. Each links two papers of the group, so the first
-    and the last may share none of them.
-    """
-
-    ids: tuple[str, ...]
-    positions: tuple[int, ...]
-    reasons: tuple[str, ...]
+    positions: Pair
+    probability: float
+    levels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class IdClash:
+class IdClash(NamedTuple):
     """One id of different papers, no book's DOI: the position (from 0) and the place of the first record of each."""
 
     id: str
     positions: tuple[int, ...]
-    places: tuple[Place | None, ...]
+    places: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Duplicates:
-    """All groups of duplicates and all clashes, ordered by first position, and how many papers were compared.
+    """By position (from 0): groups of one paper, preprints with their articles, pairs that may be of one paper.
 
-    containers: how many identifiers are of no paper (`find_containers`), as a book's DOI that its chapters have.
+    count: of all records. columns: groups of papers that share a title which recurs in one journal, in other volumes
+    or issues. containers: ids that are of no paper (`find_containers`), as a book's DOI that its chapters have.
     """
 
-    papers: int
-    groups: tuple[DuplicateGroup, ...]
-    clashes: tuple[IdClash, ...] = ()
-    containers: int = 0
+    count: int
+    groups: list[list[int]]
+    columns: list[list[int]]
+    versions: list[Pair]
+    uncertain: list[ComparedPair]
+    containers: set[int]
 
     @property
-    def surplus(self) -> int:
-        """Count the papers that are dropped when one of each group is kept."""
-        return sum(len(group.ids) - 1 for group in self.groups)
+    def removed(self) -> int:
+        """Count the records that are dropped when one of each group is kept."""
+        return sum(len(group) - 1 for group in self.groups)
 
-    def reasons(self) -> dict[str, int]:
-        """Count the groups of each reason."""
-        return dict(Counter(reason for group in self.groups for reason in group.reasons).most_common())
+    def count_all(self) -> dict[str, int]:
+        """Return the counts by name."""
+        counts = {"records": self.count, "removed": self.removed, "papers": self.count - self.removed}
+        counts |= {"preprint_pairs": len(self.versions), "uncertain": len(self.uncertain)}
+        return counts | {"columns": len(self.columns), "containers": len(self.containers)}
+
+    def list_papers(self) -> list[list[int]]:
+        """Return the records of each paper, in the order of their first ones."""
+        joined = {position: group for group in self.groups for position in group}
+        groups = (joined.get(position, [position]) for position in range(self.count))
+        return [group for position, group in enumerate(groups) if group[0] == position]
 
 
-def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 0.8) -> Duplicates:
-    """Group papers that share a DOI, a title with a fitting year, or nearly all of their text.
+def find_duplicates(papers: Iterable[Paper], **options: Any) -> Duplicates:
+    """Group the records of one paper, which are read once. options: of `DuplicateFinder.find`.
 
-    Records of one id are a group where `is_same_paper` says so; else the id is a clash. Titles and texts group no
-    papers that an identifier or a number in the title tells apart. near_duplicates: Jaccard similarity of the texts'
-    word 3-grams from which two are duplicates; None compares no texts. Papers are read once; about 0.9 kB of each is
-    held in memory.
+    >>> one, other = Paper(id="1", title="On the frogs of Ohio", year=1990), Paper(id="2", title="Toads")
+    >>> find_duplicates([one, other]).groups
+    []
     """
-    finder = DuplicateFinder(near_duplicates=near_duplicates)
+    finder = DuplicateFinder()
     for paper in papers:
         finder.add(paper)
-    return finder.find()
+    return finder.find(**options)
 
 
 def find_versions(papers: Sequence[Paper]) -> list[list[int]]:
-    """Return the positions of each paper's versions in the list of one person: preprint, article, import, copies.
+    """Return the positions of each paper's records in the list of one person, preprints with their articles.
 
-    Duplicates are versions, and so are records of one title or abstract that nothing tells apart, whatever their years.
-    Of each paper, the first version with an abstract comes first, if any has one.
+    Of each paper, the first record with an abstract comes first, if any has one.
     """
-    groups = {position: [position] for position in range(len(papers))}
-    for duplicates in find_duplicates(papers).groups:
-        for position in duplicates.positions[1:]:
-            join_groups(groups, duplicates.positions[0], position)
-    by_text: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
-    for position, identity in enumerate(map(identify, papers)):
-        for key in filter(None, (0 if identity.generic else identity.title, identity.abstract)):
-            same = (first for first, other in by_text[key] if not other.apart(identity))
-            join_groups(groups, next(same, position), position)
-            by_text[key].append((position, identity))
-    distinct = {min(group): group for group in groups.values()}
-    return [sorted(group, key=lambda row: (not papers[row].abstract, row)) for _, group in sorted(distinct.items())]
+    groups = find_duplicates(papers, merge_preprints=True, weights=OF_ONE_PERSON).list_papers()
+    return [sorted(group, key=lambda row: not papers[row].abstract) for group in groups]
 
 
 class DuplicateFinder:
-    """Collect hashes of papers one by one, and group the duplicates at the end.
+    """Takes records one by one, and finds those of one paper. Memory: about 300 bytes a record, and `HELD` records."""
 
-    tell_apart: whether papers of one title or text are apart where an identifier or a number in the title says so.
-    """
-
-    def __init__(self, *, near_duplicates: float | None = 0.8, tell_apart: bool = True) -> None:
-        if near_duplicates is not None and not 0 < near_duplicates <= 1:
-            raise InputError(f"near_duplicates is {near_duplicates}; give a similarity above 0 and up to 1")
-        self._ids: list[str] = []
-        self._rows = array("Q")  # `COLUMNS` of each paper
-        self._places = array("I")  # record, line
-        self._files = {0: ""}
-        self._near_duplicates, self._tell_apart = near_duplicates, tell_apart
-        self._texts = MinHashSignatures()
-        self._containers: set[int] = set()
+    def __init__(self) -> None:
+        self._held, self._titles = list[Citation](), list[str]()
+        self._file = SpooledTemporaryFile(max_size=1 << 24)  # noqa: SIM115
+        self._ids, self._ends = array("Q"), array("Q", [0])
+        self._keys: list[array[int]] = []
+        self._issues = defaultdict[int, Counter[str]](Counter)
+        self._numbered: set[int] = set()
+        self._read = lru_cache(HELD)(self._load)
 
     def add(self, paper: Paper) -> None:
-        """Add one paper."""
-        identity, place = identify(paper), paper.place or Place("")
-        self._files[identity.file] = place.file
-        self._places.extend((place.record or 0, place.line or 0))
-        self._rows.extend((hash_text(paper.id), *identity.ids, *identity[1:]))
-        if self._near_duplicates is not None:
-            self._texts.add(len(self._ids), f"{paper.title} {paper.abstract}")
-        self._ids.append(paper.id)
+        """Add the next record."""
+        record = comparison.cite(paper)
+        keys = list(_list_keys(record))
+        self._keys = self._keys or [array("Q") for _ in keys]
+        for column, key in zip(self._keys, keys, strict=True):
+            column.append(key)
+        self._ids.append(hash_text(record.id))
+        self._titles.append(record.fields.get("title", [""])[0][:40])
+        if record.identity.file and (issue := paper.issue):
+            self._issues[record.identity.file][issue] += 1
+        if len(self._held) < HELD:
+            self._held.append(record)
+        else:
+            self._ends.append(self._ends[-1] + self._file.write(pickle.dumps(record)))
 
-    def find(self) -> Duplicates:
-        """Group all papers added so far."""
-        table = np.frombuffer(self._rows, np.uint64).reshape(-1, len(COLUMNS))
-        columns: dict[str, NDArray[np.uint64]] = dict(zip(COLUMNS, table.T, strict=True))
-        runs = {system: list(find_equal_runs(columns[system])) for system in PAPER_ID_SYSTEMS}
-        self._containers = set()
-        for run in chain.from_iterable(runs.values()):
-            self._containers |= find_containers(self.identity(position) for position in run[:MAX_SHARING])
-        same_ids, clashes = self._same_ids(columns["key"])
-        groups = _Groups(self)
-        groups.link("id", same_ids)
-        for system in PAPER_ID_SYSTEMS:
-            of_papers = (run for run in runs[system] if int(columns[system][run[0]]) not in self._containers)
-            groups.link(system, ((run[0], position) for run in of_papers for position in run[1:]))
-        identifies = (columns["long"] | (columns["year"] != 0) & (columns["authors"] != 0)) > columns["generic"]
-        titles = self._same_titles(np.where(identifies, columns["title"], 0), columns["year"])
-        groups.link("title", titles, check=self._tell_apart)
-        if self._near_duplicates is not None:
-            groups.link("text", self._texts.pairs(self._near_duplicates), check=self._tell_apart)
-        return Duplicates(len(self._ids), tuple(groups.build(self._ids)), tuple(clashes), len(self._containers))
+    def __getitem__(self, position: int) -> Citation:
+        """Return what is compared of a record. Issues of a file that number its records are left out."""
+        record = self._held[position] if position < HELD else self._read(position - HELD)
+        if record.identity.file in self._numbered:
+            record.fields.pop("issue", None)
+        return record
 
-    def _same_ids(self, keys: NDArray[np.uint64]) -> tuple[list[tuple[int, int]], list[IdClash]]:
-        """Link records of one id that are one paper; return the links, and the ids of several papers."""
-        links: list[tuple[int, int]] = []
-        clashes: list[IdClash] = []
-        for run in find_equal_runs(keys):
+    def find(
+        self,
+        *,
+        decisions: Mapping[Pair, bool] | None = None,
+        merge_preprints: bool = False,
+        weights: Weights = WEIGHTS,
+        progress: Progress = show_nothing,
+    ) -> Duplicates:
+        """Group all records added so far.
+
+        decisions: what a person said of pairs. merge_preprints: whether they are one paper with their article.
+        """
+        decided, by_probability = decisions or {}, attrgetter("probability")
+        recurring = self._find_recurring()
+
+        def judge(one: Citation, other: Citation) -> tuple[dict[str, str], float, str]:
+            levels = comparison.compare(one, other)
+            recurs = bool(recurring) and not recurring.isdisjoint((_name_column(one), _name_column(other)))
+            if recurs and levels.get("title") == "equal":
+                levels["title"] = "generic"
+            return levels, comparison.weigh(levels, weights), comparison.tell_apart(levels, recurs)
+
+        versions, sure, unsure = list[Pair](), list[ComparedPair](), list[ComparedPair]()
+        containers, columns = set[int](), dict[int, list[int]]()
+        for pair in self.list_candidates():
+            progress("comparing", "records", pair[0] + 1, len(self._ids))
+            if pair in decided:
+                continue
+            one, other = map(self.__getitem__, pair)
+            levels, odds, apart = judge(one, other)
+            compared = ComparedPair(pair, 1 / (1 + exp(-odds)), levels)
+            if one.identity.contradicts(other.identity):
+                containers |= one.identity.list_shared_ids(other.identity)
+            if linked := comparison.is_version(one, other, levels):
+                versions.append(pair)
+            is_sure = not apart and compared.probability >= MERGE and comparison.is_sufficient(levels)
+            if apart == "column":
+                join_groups(columns, *pair)
+            elif merge_preprints if linked else is_sure:
+                sure.append(compared)
+            elif compared.probability >= REVIEW and not linked and not apart:
+                unsure.append(compared)
+        sure.sort(key=by_probability, reverse=True)
+
+        def contradict(first: int, second: int) -> bool:
+            _, odds, apart = judge(self[first], self[second])
+            return bool(apart) or odds < CONTRADICTION
+
+        groups = _join(sure, decided, contradict)
+        separate = (pair for pair in sure + unsure if pair.positions[1] not in groups.get(pair.positions[0], ()))
+        uncertain = sorted(separate, key=by_probability, reverse=True)
+        return Duplicates(len(self._ids), _list_groups(groups), _list_groups(columns), versions, uncertain, containers)
+
+    def find_clashes(self, containers: set[int]) -> list[IdClash]:
+        """Return the ids of several papers, but for those that are known to be of no paper."""
+        clashes = list[IdClash]()
+        for run in find_equal_runs(self._ids):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
-                identity = self.identity(position)
-                compared = islice(works.items(), MAX_WORKS)
-                same = next((first for first, work in compared if is_same_paper(work, identity)), None)
-                if same is None:
+                identity = self[position].identity.without(containers)
+                if not any(is_same_paper(work, identity) for work in islice(works.values(), MAX_WORKS)):
                     works[position] = identity
-                else:
-                    links.append((same, position))
-            if len(works) > 1 and self._containers.isdisjoint(identify(Paper(id=self._ids[run[0]])).ids):
-                clashes.append(IdClash(self._ids[run[0]], tuple(works), tuple(map(self._place, works))))
-        return links, sorted(clashes, key=lambda clash: clash.positions)
+            id = self[run[0]].id
+            if len(works) > 1 and containers.isdisjoint(identify(Paper(id=id)).ids):
+                clashes.append(IdClash(id, tuple(works), tuple(self[position].place for position in works)))
+        return sorted(clashes, key=attrgetter("positions"))
 
-    def identity(self, position: int) -> PaperIdentity:
-        """Return what tells the paper at a position apart."""
-        row = self._rows[len(COLUMNS) * position : len(COLUMNS) * (position + 1)]
-        ids = tuple(0 if id in self._containers else id for id in row[1 : 1 + len(PAPER_ID_SYSTEMS)])
-        return PaperIdentity._make((ids, *row[1 + len(PAPER_ID_SYSTEMS) :]))
-
-    def _place(self, position: int) -> Place | None:
-        record, line = self._places[2 * position : 2 * position + 2]
-        file = self._files[self.identity(position).file]
-        return Place(file, record or None, line or None) if file else None
-
-    def _same_titles(self, titles: NDArray[np.uint64], years: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-        """Link papers of one title that are one by identifiers, years and first authors."""
-        for run in find_equal_runs(titles):
-            if len(run) > MAX_SAME_TITLE:
-                continue
-            works: list[tuple[int, PaperIdentity]] = []  # the earliest paper of each work
-            for position in sorted(run, key=lambda row: (not years[row], years[row], row)):
-                paper = self.identity(position)
-                if not self._tell_apart:
-                    paper = paper._replace(ids=(0,) * len(paper.ids), registrant=0, series=False)
-                fits = [(abs(paper.year - work.year), first) for first, work in works if is_same_title(work, paper)]
-                if fits and (paper.year or len(fits) == 1):
-                    yield min(fits)[1], position  # of the nearest year
-                else:  # a paper without a year that fits several works is assigned to none
-                    works.append((position, paper))
-
-
-class MinHashSignatures:
-    """MinHash signatures of texts: the share of equal entries estimates the Jaccard similarity (Broder 1997).
-
-    Only the low 16 bits of each minimum are kept (Li and König 2010): 256 bytes a text, and unequal minima
-    look equal with probability 1 / 65,536.
-    """
-
-    def __init__(self, seed: int = 0) -> None:
-        draw = np.random.default_rng(seed)
-        self._factors = draw.integers(0, 1 << 32, HASH_COUNT, dtype=np.uint32) | np.uint32(1)
-        self._shifts = draw.integers(0, 1 << 32, HASH_COUNT, dtype=np.uint32)
-        self._positions = array("q")
-        self._blocks: list[NDArray[np.uint16]] = []
-        self._words = array("I")
-        self._ends: list[int] = []
-
-    def add(self, position: int, text: str) -> None:
-        """Add the text of the paper at `position`; a short one is ignored."""
-        words = " ".join(WORD_PATTERN.findall(text.casefold())).encode("utf-8", "replace").split()
-        if len(words) < MIN_TEXT_WORDS:
-            return
-        self._positions.append(position)
-        self._words.extend(map(crc32, words))
-        self._ends.append(len(self._words))
-        if len(self._words) >= BATCH_WORDS:
-            self._sign()
-
-    def pairs(self, min_similarity: float) -> Iterator[tuple[int, int]]:
-        """Yield pairs of positions of texts with at least this estimated similarity.
-
-        Texts share a bucket if all hashes of a band are equal. Bands are as long as possible while 99 % of
-        the pairs at `min_similarity` share a bucket. Each text is compared with its next neighbours in the
-        bucket.
-        """
-        if self._ends:
-            self._sign()
-        if not self._blocks:
-            return
-        signatures = np.concatenate(self._blocks)
-        self._blocks = [signatures]
-        positions = np.frombuffer(self._positions, dtype=np.int64)
-        # rows of a band -> probability that such texts share all hashes of at least one band
-        shared = {n: 1.0 - (1.0 - min_similarity**n) ** (HASH_COUNT // n) for n in range(2, HASH_COUNT + 1)}
-        rows = max((n for n, probability in shared.items() if probability >= 0.99), default=1)
-        for start in range(0, HASH_COUNT - rows + 1, rows):
-            for left, right in _find_bucket_pairs(signatures[:, start : start + rows]):
-                similar = (signatures[left] == signatures[right]).mean(axis=1) >= min_similarity
-                yield from zip(positions[left[similar]].tolist(), positions[right[similar]].tolist(), strict=True)
-
-    def _sign(self) -> None:
-        words = np.frombuffer(self._words, dtype=np.uint32)
-        ends = np.array(self._ends)
-        inside = np.ones(len(words), dtype=bool)
-        for step in range(1, SHINGLE_WORDS):
-            inside[ends - step] = False  # a shingle that starts here runs into the next text
-        shingles = _hash_shingles(words)[inside[: 1 - SHINGLE_WORDS]]
-        lengths = np.diff(ends, prepend=0) - (SHINGLE_WORDS - 1)
-        starts = np.cumsum(lengths) - lengths
-        signatures = np.empty((len(ends), HASH_COUNT), dtype=np.uint16)
-        hashed = np.empty_like(shingles)
-        for column in range(HASH_COUNT):
-            np.multiply(shingles, self._factors[column], out=hashed)
-            hashed += self._shifts[column]
-            signatures[:, column] = np.minimum.reduceat(hashed, starts).astype(np.uint16)
-        self._blocks.append(signatures)
-        self._words, self._ends = array("I"), []
-
-
-def _hash_shingles(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Hash each run of `SHINGLE_WORDS` words into one well-mixed number. (N,) -> (N - SHINGLE + 1,)."""
-    count = len(words) - SHINGLE_WORDS + 1
-    mixed = np.zeros(count, dtype=np.uint32)
-    for step in range(SHINGLE_WORDS):
-        mixed += words[step : step + count]
-        mixed *= np.uint32(0x9E3779B1)
-        mixed ^= mixed >> np.uint32(15)
-        mixed *= np.uint32(0x85EBCA77)
-        mixed ^= mixed >> np.uint32(13)
-    return mixed
-
-
-def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield arrays of row pairs that are equal in the whole band, at most `NEIGHBOURS` for each row."""
-    keys = np.zeros(len(band), dtype=np.uint64)
-    for column in band.T:
-        keys = (keys + column) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    for step in range(1, NEIGHBOURS + 1):
-        equal = np.flatnonzero(keys[step:] == keys[:-step])
-        if not len(equal):
-            return
-        for block in np.array_split(equal, 1 + len(equal) // 65536):
-            yield order[block], order[block + step]
-
-
-class _Groups:
-    """Joins linked positions into groups, with the reasons of each."""
-
-    def __init__(self, finder: DuplicateFinder) -> None:
-        self._finder = finder
-        self._groups: dict[int, list[int]] = {}
-        self._linked: dict[str, set[int]] = {}
-        self._claims: dict[int, dict[str, set[int]]] = {}  # position -> of all papers of its group
-
-    def link(self, reason: str, pairs: Iterable[tuple[int, int]], *, check: bool = False) -> None:
-        """Join the groups of linked papers; with check, only those without papers that something tells apart."""
-        linked = self._linked.setdefault(reason, set())
-        for pair in pairs:
-            ones, others = (self._groups.get(position, [position]) for position in pair)
-            if ones is not others:
-                claims, more = (
-                    self._claims.get(group[0]) or self._finder.identity(group[0]).claims() for group in (ones, others)
+    def list_candidates(self) -> Iterator[Pair]:
+        """Yield each pair of records that share a key once, in order."""
+        titles, pairs = self._titles, array("q")
+        for run in (run for column in self._keys for run in find_equal_runs(column)):
+            width = len(run)
+            if width > MAX_BLOCK:
+                run, width = sorted(run, key=titles.__getitem__), NEIGHBOURS + 1
+            for place, one in enumerate(run):
+                pairs.extend(
+                    min(one, other) * len(titles) + max(one, other) for other in run[place + 1 : place + width]
                 )
-                if check and any(values.isdisjoint(more.get(kind, values)) for kind, values in claims.items()):
-                    continue
-                for kind, values in more.items():
-                    claims.setdefault(kind, set()).update(values)
-                join_groups(self._groups, *pair)
-                self._claims[self._groups[pair[0]][0]] = claims
-            linked.add(pair[0])
+        distinct = np.unique(np.frombuffer(pairs, np.int64))
+        del pairs
+        for start in range(0, len(distinct), PART):
+            yield from (divmod(pair, len(titles)) for pair in distinct[start : start + PART].tolist())
 
-    def build(self, ids: list[str]) -> Iterator[DuplicateGroup]:
-        """Yield the groups in the order of their first papers."""
-        distinct = {min(group): sorted(group) for group in self._groups.values()}
-        for _, group in sorted(distinct.items()):
-            reasons = tuple(reason for reason, linked in self._linked.items() if not linked.isdisjoint(group))
-            yield DuplicateGroup(tuple(ids[position] for position in group), tuple(group), reasons)
+    def _load(self, number: int) -> Citation:
+        self._file.seek(self._ends[number])
+        record: Citation = pickle.loads(self._file.read(self._ends[number + 1] - self._ends[number]))
+        return record
+
+    def _find_recurring(self) -> set[tuple[object, ...]]:
+        """Return the titles that are in at least `RECURS` volumes, issues or years of a journal, as `_name_column`."""
+        self._numbered = {file for file, n in self._issues.items() if len(n) > max(MAX_ISSUES, n.total() / 2)}
+        recurring = set[tuple[object, ...]]()
+        for run in find_equal_runs(self._keys[WHOLE_TITLE]) if self._keys else ():
+            places = defaultdict[tuple[object, ...], set[tuple[str, Any]]](set)
+            for record in map(self.__getitem__, run if len(run) >= RECURS else ()):
+                get = record.fields.get
+                printed = ("volume", get("volume")), ("year", get("year")), ("issue", get("volume") and get("issue"))
+                places[_name_column(record)].update(place for place in printed if place[1])
+            recurring |= {
+                name for name, of in places.items() if max(Counter(k for k, _ in of).values(), default=0) >= RECURS
+            }
+        return recurring - {()}
+
+
+def _name_column(record: Citation) -> tuple[object, ...]:
+    """Return a record's title and journal; nothing where it has no journal."""
+    journal = record.fields.get("journal")
+    return (record.identity.title, journal.titles[0]) if journal else ()
+
+
+def _list_keys(record: Citation) -> Iterator[int]:
+    """Yield the keys of a record, always as many; 0 for one that it does not have."""
+    get, identity = record.fields.get, record.identity
+    titles = [title.replace(" ", "") for title in get("title", [""])]
+    yield from (*identity.ids, identity.abstract)
+    yield from map(hash_text, (titles[0], titles[-1], titles[0][:TITLE_ENDS], titles[0][-TITLE_ENDS:]))
+    longest = sorted(set(get("title", [""])[0].split()), key=lambda word: (-len(word), word))[:LONGEST]
+    yield hash_text(" ".join(longest))
+    name = max(get("authors", [[""]])[0], key=lambda word: (len(word), word))
+    for parts in ((get("volume"), page := get("pages", [[""]])[0][0]), (name, page), (name, *longest[:1])):
+        yield hash_text(" ".join((*parts, str(identity.year)))) if all(parts) else 0
+
+
+def _list_groups(groups: Mapping[int, list[int]]) -> list[list[int]]:
+    return sorted({id(group): sorted(group) for group in groups.values()}.values())
+
+
+def _join(
+    pairs: Iterable[ComparedPair], decisions: Mapping[Pair, bool], contradict: Callable[[int, int], bool]
+) -> dict[int, list[int]]:
+    """Join the records of each pair, those that a person calls duplicates first; return record -> its group.
+
+    No pair joins two groups where others of their members contradict each other.
+    """
+    groups: dict[int, list[int]] = {}
+    decided = sorted(pair for pair, same in decisions.items() if same)
+    for pair in [*decided, *(compared.positions for compared in pairs)]:
+        ones, others = (groups.get(position, [position]) for position in pair)
+        members = product(ones[:MAX_CHECKED], others[:MAX_CHECKED]) if ones is not others else ()
+        checked = {(min(two), max(two)) for two in members} - {pair}
+        if pair in decisions or not any(two in decisions or contradict(*two) for two in checked):
+            join_groups(groups, *pair)
+    return groups

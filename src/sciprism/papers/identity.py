@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sciprism.papers.cleaning import derive_id, normalize_arxiv, normalize_doi, normalize_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
 
-_WORDS = tomllib.loads((files(__package__) / "titles.toml").read_text(encoding="utf-8"))
-GENERIC_TITLES = frozenset(_WORDS["generic"].split())
+WORDS = tomllib.loads((files(__package__) / "titles.toml").read_text(encoding="utf-8"))
+GENERIC_TITLES = frozenset(WORDS["generic"].split())
 MIN_TEXT_WORDS = 30  # shorter texts recur in different papers, and are often notices
 # Chinese and Japanese have no spaces between words: each character counts as a word.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -57,9 +57,9 @@ _ID_FORMS = {
 }
 """Identifiers as people paste them; those of DOIs and arXiv are read as everywhere."""
 
-_PART_WORDS, _COUNTS = (frozenset(_WORDS[key].split()) for key in ("parts", "cardinals"))
+_PART_WORDS, _COUNTS = (frozenset(WORDS[key].split()) for key in ("parts", "cardinals"))
 _NUMBER_WORDS = {
-    word: str(number) for key in ("cardinals", "ordinals") for number, word in enumerate(_WORDS[key].split(), 1)
+    word: str(number) for key in ("cardinals", "ordinals") for number, word in enumerate(WORDS[key].split(), 1)
 }
 _NUMBER = re.compile(r"(\d+)(?:st|nd|rd|th)?")
 _ROMAN = re.compile(r"(?!l?$)(xl|l?x{0,3})(ix|iv|v?i{0,3})")

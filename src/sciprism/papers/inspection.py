@@ -5,15 +5,16 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sciprism.papers.duplicates import DuplicateFinder, Duplicates
+from sciprism.papers.duplicates import DuplicateFinder, Duplicates, IdClash
 from sciprism.papers.languages import ENGLISH_OR_UNCLEAR, guess_language
 from sciprism.papers.read import FileReport, ReadReport
 from sciprism.papers.records import Paper, Place
+from sciprism.parallel import Progress, show_nothing
 
 TOP_VENUES = 10
 MAX_NAMED = 1000  # papers in other languages that are named; all are counted
@@ -33,7 +34,8 @@ class OtherLanguage(NamedTuple):
 class PaperInspection:
     """Counts of papers: the files, what was skipped, papers without a title, an abstract ..., quantiles of words.
 
-    languages: guessed. other_languages: the first of the papers that are in another language than English.
+    groups: ids of each group of duplicates. clashes: ids of several papers. languages: guessed. other_languages: the
+    first of the papers that are in another language than English.
     """
 
     papers: int
@@ -48,6 +50,8 @@ class PaperInspection:
     venues: int
     top_venues: dict[str, int]
     duplicates: Duplicates
+    groups: list[list[str]]
+    clashes: list[IdClash]
 
     @property
     def not_english(self) -> int:
@@ -56,28 +60,21 @@ class PaperInspection:
 
     def to_json(self) -> dict[str, Any]:
         """Return all counts as JSON values, the duplicates and the clashes with their ids."""
-        found, row = self.duplicates, asdict(self)
+        found = self.duplicates
+        row = asdict(replace(self, duplicates=None))  # type: ignore[arg-type]
         row["years"] = {str(year): count for year, count in self.years.items()}
         row["not_english"] = self.not_english
         row["other_languages"] = [paper._asdict() | {"place": str(paper.place or "")} for paper in self.other_languages]
-        groups = [{"ids": group.ids, "reasons": group.reasons} for group in found.groups]
-        row["duplicates"] = {"surplus": found.surplus, "reasons": found.reasons(), "groups": groups}
-        row["containers"] = found.containers
+        row["duplicates"] = found.count_all() | {"groups": row.pop("groups")}
         row["clashes"] = [
-            {"id": clash.id, "papers": len(clash.positions), "places": [str(place or "") for place in clash.places]}
-            for clash in found.clashes
+            {"id": clash.id, "papers": len(clash.positions), "places": clash.places} for clash in self.clashes
         ]
         return row
 
 
-def inspect_papers(
-    papers: Iterable[Paper], report: ReadReport, *, near_duplicates: float | None = 0.8
-) -> PaperInspection:
-    """Count what papers hold and lack; they are read once.
-
-    report: of `read_papers`. near_duplicates: as in `find_duplicates`. Memory: 0.9 kB a paper (None: 0.3).
-    """
-    finder, others = DuplicateFinder(near_duplicates=near_duplicates), list[OtherLanguage]()
+def inspect_papers(papers: Iterable[Paper], report: ReadReport, progress: Progress = show_nothing) -> PaperInspection:
+    """Count what papers hold and lack; they are read once. report: of `read_papers`."""
+    finder, others = DuplicateFinder(), list[OtherLanguage]()
     missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
     languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
     for paper in papers:
@@ -94,6 +91,7 @@ def inspect_papers(
         lengths.append(len(text.split()))
         years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
+    found = finder.find(progress=progress)
     values = map(float, np.quantile(lengths, list(QUANTILES.values()))) if lengths else ()
     return PaperInspection(
         papers=len(lengths),
@@ -107,5 +105,7 @@ def inspect_papers(
         years=dict(sorted(years.items())),
         venues=len(venues),
         top_venues=dict(venues.most_common(TOP_VENUES)),
-        duplicates=finder.find(),
+        duplicates=found,
+        groups=[[finder[position].id for position in group] for group in found.groups],
+        clashes=finder.find_clashes(found.containers),
     )

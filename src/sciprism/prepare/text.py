@@ -23,7 +23,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
 from sciprism.files import create_work_folder
-from sciprism.papers.duplicates import MinHashSignatures
+from sciprism.papers.near_texts import MinHashSignatures
 from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import CountTable, DevShare, ExampleFolder, Preparation, Settings

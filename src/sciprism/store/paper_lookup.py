@@ -140,7 +140,7 @@ class PaperIndex:
     def find_copy(self, paper: Paper) -> tuple[str, Paper] | None:
         """Return by what a paper is here, `id`, a system such as `doi`, or `title`, and the copy; else None.
 
-        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, an id of another system
+        An id counts where nothing tells the two papers apart, a title as in `is_same_title`, an id of another system
         unless it is of several papers (`find_containers`).
         """
         if not (names := [name for name in identity.list_names(paper) if name in self._by_name]):

@@ -363,7 +363,7 @@ class _Papers:
 
 def _list_papers(stored: StoredCollection, progress: Progress) -> tuple[Rows, list[str], list[Paper]]:
     """Return rows, ids and what names are made of, of duplicates those of the first."""
-    finder, ids, texts = DuplicateFinder(near_duplicates=None), list[str](), list[Paper]()
+    finder, ids, texts = DuplicateFinder(), list[str](), list[Paper]()
     few = len(stored.live) <= NAMED_BY_ABSTRACTS
     for papers in iterate_papers(stored):
         for paper in papers:
@@ -371,8 +371,7 @@ def _list_papers(stored: StoredCollection, progress: Progress) -> tuple[Rows, li
             ids.append(paper.id)
             texts.append(Paper(id="", title=paper.title, abstract=paper.abstract if few else ""))
         progress("reading", "papers", len(ids), len(stored))
-    surplus = set(chain.from_iterable(group.positions[1:] for group in finder.find().groups))
-    single = [number for number in range(len(ids)) if number not in surplus]
+    single = [group[0] for group in finder.find(progress=progress).list_papers()]
     return stored.live[single], [ids[number] for number in single], [texts[number] for number in single]
 
 

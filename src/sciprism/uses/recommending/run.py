@@ -20,9 +20,10 @@ from sciprism.errors import InputError
 from sciprism.files import check_companion, join_cells, write_lines
 from sciprism.papers.bibliography_entries import find_doi, format_bibtex, format_ris
 from sciprism.papers.cleaning import is_blank
-from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
+from sciprism.papers.duplicates import find_versions
 from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source, normalize_words
 from sciprism.papers.input_paths import Paths
+from sciprism.papers.near_texts import SHINGLE_WORDS
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.parallel import Progress, show_nothing

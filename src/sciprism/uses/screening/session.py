@@ -175,7 +175,7 @@ class Screening:
         if not papers:
             raise InputError("no record to screen; name files with records")
         found = dedupe(papers)
-        groups, self.containers = found.groups, found.containers
+        groups, self.containers = found.groups, len(found.containers)
         owners = {row: row for row in range(len(papers))} | {row: group[0] for group in groups for row in group}
         self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
         seen = Counter[str]()  # the second and further records of an id, which may be a row's number, are numbered
