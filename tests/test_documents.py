@@ -28,7 +28,8 @@ OFFLINE = {key: value for key, value in os.environ.items() if key != "SCIPRISM_D
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_that_names_it(name):
-    example = COMMANDS[name].help.split("Example:")[1]
+    _, example, *_ = others = COMMANDS[name].help.split("Example:")
+    assert all(text.endswith("\n\n") for text in others[:-1]), "an example is not a paragraph"
     assert f"sciprism {name} " in example
     assert all(p.help for p in COMMANDS[name].params if hasattr(p, "help")), "an option without help"
 

@@ -15,7 +15,16 @@ from rich.text import Text
 import sciprism.cli.output
 from build_commands import run
 from sciprism.cli.main import app, stop
-from sciprism.cli.output import SCHEMAS, echo, plain_console, print_entries, print_facts, print_skipped, print_table
+from sciprism.cli.output import (
+    SCHEMAS,
+    ProgressDisplay,
+    echo,
+    plain_console,
+    print_entries,
+    print_facts,
+    print_skipped,
+    print_table,
+)
 
 Command = Callable[..., tuple[int, str, str]]
 PAPERS = [
@@ -75,6 +84,32 @@ def test_progress_is_a_line_with_rate_and_time_left(command, monkeypatch):
     err = command("embed", "papers.jsonl", "-o", "vecs")[2]
     assert "reading: 5 papers, " in err and "embedding: 5 of 5 papers, " in err and " papers/s, 0 s left" in err
     assert "lexical index: 5 of 5 papers, " in command("index", "vecs", "--lexical")[2]
+
+
+def test_work_that_continues_has_no_rate_until_more_is_done():
+    display = ProgressDisplay("preparing")
+    display("near", "steps", 500, 1000)
+    assert display.describe().startswith("near: 500 of 1,000 steps, 0 s so far")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dedupe one.jsonl -o merged.csv",
+        "embed one.jsonl -o vecs",
+        "tag one.jsonl --vocabulary one.csv --one -o tags.csv",
+        "recommend --library one.jsonl --new other.jsonl -o list.csv",
+        "screen one.jsonl --decisions decisions.csv --next 1 -o batch.csv",
+        "overlap one.jsonl one.jsonl",
+    ],
+)
+def test_one_is_counted_in_the_singular(command, line):
+    first, second, *_ = Path("papers.jsonl").read_text().splitlines()
+    Path("one.jsonl").write_text(first)
+    Path("other.jsonl").write_text(second)
+    Path("one.csv").write_text("id,name\nsky,astronomy\n")
+    status, out, err = command(*line.split())
+    assert status == 0 and not re.search(r"(?<![\d.,])1 (new |training )?(paper|tag|record)s\b", out + err), out + err
 
 
 def test_progress_on_a_terminal_is_a_bar(command, monkeypatch):

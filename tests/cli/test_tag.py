@@ -105,7 +105,7 @@ def test_feedback_replaces_the_tagger_or_makes_another(command, tagger):
     status, out, err = command(*words, "--papers", "new.jsonl", "-o", "taught")
     assert status == 0, err
     accepted = sum(row["rank"] == "1" for row in rows)
-    assert out.startswith(f"taught: {accepted} accepted and {len(rows) - accepted} rejected tags of 8 papers")
+    assert out.startswith(f"taught: tags accepted {accepted}, rejected {len(rows) - accepted}; papers 8")
     before = Path(tagger, "tagger.json").read_bytes()
     assert command("tag", "feedback", "taught", "review.csv", "-o", "taught", "--json")[0] == 0, "it has the papers now"
     assert Path(tagger, "tagger.json").read_bytes() == before
@@ -136,8 +136,8 @@ def test_one_class_each_and_a_run_that_finds_little_says_what_to_do(command):
     words = ("tag", "new.jsonl", "--vocabulary", "subjects.csv")
     _, out, err = command(*words, "--threshold", "0.99", "-o", "few.csv")
     assert out == "few.csv: 0 tags of 8 papers\n"
-    assert "8 of 8 papers have no tag: try --one, or --limit 3 --threshold 0" in err
-    assert command(*words, "--one", "-o", "one.csv")[2].count("have no tag") == 0
+    assert "without a tag: 8 of 8; try --one, or --limit 3 --threshold 0" in err
+    assert command(*words, "--one", "-o", "one.csv")[2].count("without a tag") == 0
     rows = rows_of("one.csv")
     assert len(rows) == len({row["paper"] for row in rows}) == 8 and {row["rank"] for row in rows} == {"1"}
 

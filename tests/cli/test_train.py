@@ -47,7 +47,7 @@ def test_a_stage_that_kept_its_start_is_a_line_at_the_end(train, recipe, tmp_pat
     assert summary["step"] == 0 and summary["dev"] == summary["untouched"] > 0
     assert summary["unpaid"].startswith("training did not pay: the untouched model is as good on dev")
     last = " ".join(done.stderr.splitlines()[-1].split())
-    assert last.startswith("sciprism: stage contrast kept step 0: no step improved its dev score"), done.stderr
+    assert last.startswith("sciprism: stage contrast kept step 0: "), done.stderr
     assert "no step improved it" in done.stderr and "Warning" not in done.stderr
 
 

@@ -128,5 +128,5 @@ def test_the_command_tells_people_and_machines(data, tmp_path):
     assert cranfield["examples"] == [{"train": "m1", "test": "2", "reasons": ["title"]}]
     assert len(found["unread"]) == len(OPEN.tasks) - 1 and "ir_npl" in found["unread"]["npl"]
     shown = command(training, "open", "--data", data).stdout
-    assert "cranfield: m1 is 2 (title)" in shown and "1 of 2 training papers are in a test" in shown
+    assert "cranfield: m1 is 2 (title)" in shown and "training papers that are in a test: 1 of 2" in shown
     assert "not compared: npl: " in shown

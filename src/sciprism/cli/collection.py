@@ -96,7 +96,7 @@ def delete(
     if not wanted:
         raise InputError("no id; write ids after the collection, or --ids FILE")
     report = remove(collection, wanted)
-    text = f"deleted {count_noun(report.deleted, 'paper')}\n{collection} holds {report.papers:,} papers"
+    text = f"deleted {count_noun(report.deleted, 'paper')}\n{collection} holds {count_noun(report.papers, 'paper')}"
     print_result("sciprism.delete/1", {"collection": str(collection), **asdict(report)}, text)
 
 
@@ -120,8 +120,7 @@ def push(
     if report.unfinished:
         warn_unfinished(collection, report.papers, "embed")
     text = (
-        f"{report.address}: {report.papers:,} papers: {report.new:,} new, {report.changed:,} changed, "
-        f"{report.unchanged:,} unchanged, {report.deleted:,} deleted; sampled searches there: recall@10 "
-        f"{report.recall:.3f}"
+        f"{report.address}: {count_noun(report.papers, 'paper')}: {report.new:,} new, {report.changed:,} changed, "
+        f"{report.unchanged:,} unchanged, {report.deleted:,} deleted; recall@10 {report.recall:.3f} in sampled searches"
     )
     print_result("sciprism.push/2", {"collection": str(collection)} | report._asdict(), text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sciprism.cli.options import PaperFiles, TableReading, check_outputs
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_result, print_skip_counts, print_table
-from sciprism.drop_report import CONTAINERS
+from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,4 +65,4 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
     if result.uncertain:
         where = f"decide on them in {review}" if review else "--review pairs.csv writes them"
         echo(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")
-    echo(f"wrote {len(result.records) - result.removed:,} papers to {output}")
+    echo(f"wrote {count_noun(len(result.records) - result.removed, 'paper')} to {output}")

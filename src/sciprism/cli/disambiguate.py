@@ -21,6 +21,7 @@ def disambiguate(
     Names of the same initial and surname are compared. Each row has a probability and a reason.
 
     Example: sciprism disambiguate refs.bib more.ris -o authors.csv
+
     Example: sciprism disambiguate refs.bib new.ris --known authors.csv -o authors.csv
     """
     from sciprism.papers import ReadReport

@@ -128,7 +128,7 @@ def _print_merge(output: Path, report: MergeReport) -> None:
         "skipped": report.bad,
         "without abstract": report.missing_abstracts,
     }
-    text = f"merged {report.parts:,} parts: {output} holds {report.papers:,} papers of {report.read:,} read\n"
+    text = f"{output} holds {count_noun(report.papers, 'paper')} of {report.read:,} read in {report.parts:,} parts\n"
     document = {"collection": str(output), **asdict(report)}
     print_result("sciprism.merge/1", document, text + (join_counts(counts) or "none skipped"))
 

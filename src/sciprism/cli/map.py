@@ -82,7 +82,7 @@ def map(
 def _print(drawn: PaperMap, facts: dict[str, Any]) -> None:
     print_facts({name: f"{count:,}" for name, count in drawn.counts.items() if count or name == "papers"})
     for number, level in enumerate(facts["levels"], 1):
-        echo(f"level {number}, {len(level):,} topics: {'; '.join(level[:5])}{' ...' if len(level) > 5 else ''}")
+        echo(f"topics of level {number} ({len(level):,}): {'; '.join(level[:5])}{' ...' if len(level) > 5 else ''}")
     layout = facts["from_layout"]
     echo(f"{f'layout of {layout}' if layout else 'new layout'}, stored in {facts['layout']}")
     if facts["size"]:

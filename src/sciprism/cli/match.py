@@ -78,15 +78,13 @@ def assign(
         write_rows(scores_out, matching.scored())
         written["scores_file"] = str(scores_out)
     print_skipped(matching.audit["skipped"], matching.audit["counts"]["records skipped"])
-    authors = matching.audit["conflicts not checked"].get("author", "")
-    print_result("sciprism.match/1", written | matching.to_json(), lambda: _print(matching, written, authors))
-    if authors:
+    if authors := matching.audit["conflicts not checked"].get("author"):
         echo(f"sciprism: author conflicts: not checked {authors}", error=True)
+    print_result("sciprism.match/1", written | matching.to_json(), lambda: _print(matching, written))
 
 
-def _print(matching: Matching, written: dict[str, str], authors: str) -> None:
+def _print(matching: Matching, written: dict[str, str]) -> None:
     audit = matching.audit
-    echo(f"author conflicts: not checked {authors}\n" if authors else "", end="")
     counts, result = audit["counts"], audit["result"]
     versions = counts.get("papers listed in several versions")
     ignored_bids, title_only = counts["bids above 0 on forbidden pairs"], counts["submissions without abstract"]

@@ -169,7 +169,7 @@ def export(
         count = Collection(Path(model)).export(output, format=format)
         more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
         document = {"output": str(output), "kind": "collection", "papers": count}
-        return print_result("sciprism.export/1", document, f"{output}: vectors of {count:,} papers{more}")
+        return print_result("sciprism.export/1", document, f"wrote {output} (papers: {count:,}){more}")
     encoder = Encoder.load(model, pooling=pooling or None, truncate_dim=truncate_dim or None)
     encoder.set_prompts(dict(word.partition("=")[::2] for word in prompt or ()))
     chosen = cast("Format | None", format or None)

@@ -313,7 +313,7 @@ class ProgressDisplay:
         self._bar = progress.Progress(*columns, RateColumn(), console=plain_console(error=True), transient=True)
         self._bar.add_task(work, total=total)
         (self._task,) = self._bar.tasks
-        self._total, self._unit, self._facts, self._printed = total, unit, "", time.monotonic()
+        self._total, self._unit, self._facts, self._printed, self._before = total, unit, "", time.monotonic(), 0
         self._in_lines = not sys.stderr.isatty()
 
     def __enter__(self) -> ProgressDisplay:
@@ -332,7 +332,7 @@ class ProgressDisplay:
         self._unit, self._facts = unit, facts
         if work != self._task.description:
             self._bar.reset(self._task.id, description=work)
-            self._task.total = total
+            self._task.total, self._before = total, done
         self._bar.update(self._task.id, total=total, completed=done)
         if self._in_lines and time.monotonic() - self._printed >= PLAIN_INTERVAL:
             self._printed = time.monotonic()
@@ -345,7 +345,7 @@ class ProgressDisplay:
     def describe_rate(self) -> str:
         """Return further facts, the rate and the time left, "12.5 papers/s, 2 min left"."""
         task = self._task
-        rate = task.speed or task.completed / (task.elapsed or math.inf)  # the former of the last 30 s
+        rate = task.speed or (task.completed - self._before) / (task.elapsed or math.inf)  # the former of the last 30 s
         parts = [self._facts, f"{rate:,.1f} {self._unit}/s" if rate else ""]
         if rate and task.remaining is not None:
             parts.append(f"{format_duration(task.remaining / rate)} left")

@@ -93,8 +93,9 @@ def _print(overlap: Overlap) -> None:
     print_table(["test", "found by"], ["papers", "found in training", "training papers"], rows)
     for task in overlap.tasks:
         for match in task.examples:
-            why = ", ".join(match.reasons)
-            echo(f"{task.task}: {match.train} is {match.test or 'a text'} ({why})")
+            echo(f"{task.task}: {match.train} is {match.test or 'a text'} ({', '.join(match.reasons)})")
+        if more := task.training - len(task.examples):
+            echo(f"{task.task}: and {more:,} more")
     for name, reason in overlap.unread.items():
         echo(f"not compared: {name}: {reason}")
-    echo(f"{overlap.training:,} of {overlap.papers:,} training papers are in a test")
+    echo(f"training papers that are in a test: {overlap.training:,} of {overlap.papers:,}")

@@ -18,7 +18,7 @@ from sciprism.cli.output import (
     print_table,
     table_width,
 )
-from sciprism.drop_report import CONTAINERS
+from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InterruptedRunError
 from sciprism.uses.recommending.settings import RecommendSettings
 
@@ -94,7 +94,8 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     left_out |= {"unwanted": counts.unwanted, "shown before": counts.seen, "repeated": counts.repeated}
     left_out["skipped"] = counts.skipped
     again = f" ({counts.library_versions:,} of them versions of others, which count once)"
-    echo(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
+    library = f"{count_noun(counts.library, 'paper')} of the library{again * bool(counts.library_versions)}"
+    echo(f"{library}, {count_noun(counts.new, 'new paper')}")
     if any(left_out.values()):
         echo(f"left out: {join_counts(left_out)}")
         _print_left_out(recommended.left_out, files)
@@ -103,7 +104,7 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
         if count:
             echo(f"{what}: {count:,}")
     if files:
-        echo(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
+        echo(f"wrote {count_noun(len(recommended.hits), 'paper')} to {', '.join(map(str, files))}")
     if recommended.hits:
         print_hits((hit, [_describe_near(hit)]) for hit in recommended.hits[: SHOWN if files else None])
     else:

@@ -233,7 +233,7 @@ def _write(output: Path, session: Screening, settings: ScreenOptions) -> None:
     cells = ([" ".join(str(cell).split()) for cell in row] for row in rows)
     lines = format_ris(entries) if output.suffix.lower() == ".ris" else map(join_cells, cells)
     write_lines(output, lines, errors="replace")
-    echo(f"wrote {len(chosen):,} records to {output}", error=True)
+    echo(f"wrote {output} (records: {len(chosen):,})", error=True)
 
 
 def _print_report(report: dict[str, Any]) -> None:

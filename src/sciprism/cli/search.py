@@ -77,7 +77,9 @@ def search(
     lexical a query may have "phrases", AND, OR, NOT and parentheses.
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
+
     Example: sciprism search vecs/ '"dark matter" AND (halo OR galaxy) NOT survey' --mode lexical
+
     Example: sciprism search --in postgresql://localhost/library/papers dark matter halos
     """
     from sciprism.uses.search import check_mode

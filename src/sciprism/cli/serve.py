@@ -31,8 +31,11 @@ def serve(
     once. /v1/embeddings is OpenAI's API, /embed that of text-embeddings-inference, /mcp is for agents; /docs lists all.
 
     Example: sciprism serve --demo
+
     Example: sciprism serve refs.ris more.nbib --dedupe
+
     Example: sciprism serve papers/ --mcp
+
     Example: sciprism serve papers/ theses/ --host 0.0.0.0 --token-file tokens.txt --workspace uploads
     """
     from sciprism.store.collection import is_collection

@@ -442,9 +442,10 @@ def write_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, path
     from sciprism.uses.tagging.suggestions import write_tags
 
     counts = write_tags(path, format, _suggest(tagger, read, choice))
-    papers, tags, untagged = len(counts), sum(counts), counts.count(0)
-    facts = {"output": str(path), "format": format, "papers": papers, "tags": tags, "untagged": untagged}
-    print_result("sciprism.tag/1", _describe(tagger, choice) | facts, f"{path}: {tags:,} tags of {papers:,} papers")
+    papers, tags = len(counts), sum(counts)
+    facts = {"output": str(path), "format": format, "papers": papers, "tags": tags, "untagged": counts.count(0)}
+    text = f"{path}: {count_noun(tags, 'tag')} of {count_noun(papers, 'paper')}"
+    print_result("sciprism.tag/1", _describe(tagger, choice) | facts, text)
 
 
 def _print_trained(output: Path, tagger: Tagger, report: TagReport) -> None:
@@ -456,7 +457,7 @@ def _print_trained(output: Path, tagger: Tagger, report: TagReport) -> None:
 
 def _print_feedback(output: Path, report: FeedbackReport, dropped: DropReport) -> None:
     """Print what was learned from feedback. dropped: rows of the table that were not used."""
-    echo(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
+    echo(f"{output}: tags accepted {report.accepted:,}, rejected {report.rejected:,}; papers {report.papers:,}")
     lacking = "judged papers were not learned from, as the tagger lacks them; name their file with --papers"
     for what, names in (("tags not in the vocabulary", report.unknown), (lacking, report.missing)):
         if names:
@@ -516,7 +517,7 @@ def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[t
             untagged += not tags.tags
             yield paper, tags
     if untagged:
-        echo(f"{untagged:,} of {read.total:,} papers have no tag: try --one, or --limit 3 --threshold 0", error=True)
+        echo(f"without a tag: {untagged:,} of {read.total:,}; try --one, or --limit 3 --threshold 0", error=True)
 
 
 def _describe(tagger: Tagger, choice: TagChoice) -> dict[str, object]:

@@ -15,9 +15,9 @@ from sciprism.reproduce.run import FilledTable, TableCell
 
 METHOD = (
     "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "
-    "(docs/benchmarks.md), over the same items for every row; the mean over k seeds varies by Student's t (k - 1 "
-    "degrees of freedom), with paired seeds for two rows of equal numbers. A row of one seed: items alone, not the "
-    "sample of training papers."
+    "(docs/concepts/statistics.md), over the same items for every row; the mean over k seeds varies by Student's t "
+    "(k - 1 degrees of freedom), with paired seeds for two rows of equal numbers. A row of one seed: items alone, "
+    "not the sample of training papers."
 )
 TRAINED_ON = "†"  # mark of columns with data that scored models train on
 OTHER_DATA = "Other data than the paper's: its numbers are not comparable and not shown."

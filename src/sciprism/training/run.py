@@ -113,9 +113,10 @@ def _describe_choice(loop: TrainingLoop, provenance: Mapping[str, Any]) -> str:
     line = f"; the model is that of step {best:,}, {choice}{': no step improved it' * (best == 0)} (dev: {dev}"
     if provenance.get("dev") not in (None, loop.state.best):
         line += f"; after interpolation or whitening {provenance['dev']:.4f}"
-    if provenance.get("untouched") is not None:
-        line += f"; untouched model {provenance['untouched']:.4f}"
-    return f"{line}); {unpaid}" if (unpaid := describe_unpaid(provenance)) else f"{line})"
+    if unpaid := describe_unpaid(provenance):
+        return f"{line}); {unpaid}"
+    untouched = provenance.get("untouched")
+    return line + (")" if untouched is None else f"; untouched model {untouched:.4f})")
 
 
 WINDOW = 20  # losses of a source in the running mean

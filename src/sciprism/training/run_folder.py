@@ -290,10 +290,7 @@ class RunFolder:
         for name, provenance in self.outcomes().items():
             model, unpaid = self.stage(name).model, describe_unpaid(provenance)
             if untrained_stage({"provenance": provenance}):
-                yield (
-                    f"stage {name} kept step 0: no step improved its dev score, so {model} is what the stage began "
-                    "with, and its results are marked. Check dev examples, learning rate and number of steps"
-                )
+                yield f"stage {name} kept step 0: {model} is what the stage began with; check dev examples, rate, steps"
             elif unpaid:
                 yield f"stage {name}: {unpaid}; use {self.recipe['model']['backbone']} as it is, in place of {model}"
 

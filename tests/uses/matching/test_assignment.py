@@ -147,11 +147,11 @@ def test_pairs_beyond_the_candidates_are_found_where_loads_need_them(allowed):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"needs": 2, "most": 1}, ["3 submissions (p0, p1, p2) need 6", "write at most 4 of them: 2 reviews lack"]),
-        ({"least": 1}, ["1 submission lack for the minimum loads of 1 reviewer (r", "add up to 4", "need 3"]),
+        ({"needs": 2, "most": 1}, ["3 submissions (p0, p1, p2) must have 6", "write at most 4 of them: 2 too few"]),
+        ({"least": 1}, ["the minimum loads of 1 reviewer (r", "too high by 1 review", "add up to 4", "must have 3"]),
         (
             {"forbidden": [(1, r) for r in range(4)]},
-            ["1 submission (p1) need 1 review", "0 reviewers", "1 review lack"],
+            ["1 submission (p1) must have 1 review", "0 reviewers", "1 too few"],
         ),
         ({"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]}, ["2 submissions (p0, p1)", "1 reviewer without"]),
         ({"forbidden": [(p, 3) for p in range(3)], "least": 1, "needs": 2, "most": 2}, ["1 reviewer (r3)"]),

@@ -328,7 +328,7 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
     if any(cell.score and cell.score.low is not None for cell in cells):
         yield (
             "Numbers are times 100; in brackets: 95% interval over test items (Wilson's with the effective number "
-            "of items and Student's t; method and coverage: docs/benchmarks.md)."
+            "of items and Student's t; method and coverage: docs/concepts/statistics.md)."
         )
     else:
         yield "Numbers are times 100."

@@ -304,7 +304,7 @@ def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure
     unit, kind, better = TRADEOFFS[measure]
     measured = {each.system: (each.label or each.system, price) for each in costs if (price := getattr(each, measure))}
     if not measured:
-        return f"no {unit}, so it is not drawn; --costs FILE names it"
+        return f"{kind} is not drawn: no {measure} is known; --costs FILE gives it"
     averages = [row for row in report.rows if row.suite == suite and row.kind == "average"]
     named = {row.name.casefold(): row for row in averages}  # the suite's own average, else the one over all tasks
     row = named.get("average") or named.get("all") or (averages[-1] if averages else None)

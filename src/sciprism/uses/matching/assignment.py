@@ -525,16 +525,16 @@ def explain_lack(required: Requirements, lack: Lack) -> str:
         allowed[required.forbidden] = False
         free = allowed[rows].sum(axis=0)
         parts.append(
-            f"{_name(rows, required.paper_ids, 'submission')} need {count(int(required.needs[rows].sum()), 'review')}, "
+            f"{_name(rows, required.paper_ids, 'submission')} must have {count(required.needs[rows].sum(), 'review')}, "
             f"and the {count(int(((free > 0) & (required.most > 0)).sum()), 'reviewer')} without conflict may write at "
-            f"most {np.minimum(free, required.most).sum():,} of them: {count(round(lack.reviews.sum()), 'review')} lack"
+            f"most {np.minimum(free, required.most).sum():,} of them: {round(lack.reviews.sum()):,} too few"
         )
     if lack.minimum.sum() > TOLERANCE:
         rows = np.flatnonzero(lack.minimum > TOLERANCE)
         parts.append(
-            f"{count(round(lack.minimum.sum()), 'submission')} lack for the minimum loads of "
-            f"{_name(rows, required.reviewer_ids, 'reviewer')}: all minima add up to {required.least.sum():,} reviews, "
-            f"and {count(required.shape[0], 'submission')} need {required.needs.sum():,}"
+            f"the minimum loads of {_name(rows, required.reviewer_ids, 'reviewer')} are too high by "
+            f"{count(round(lack.minimum.sum()), 'review')}: all minima add up to {required.least.sum():,}, "
+            f"and {count(required.shape[0], 'submission')} must have {required.needs.sum():,}"
         )
     for group, short in zip(required.groups, lack.groups, strict=True):
         if short.sum() > TOLERANCE:
@@ -548,7 +548,7 @@ def explain_lack(required: Requirements, lack: Lack) -> str:
         parts.append(f"{required.paper_ids[paper]} {required.reviewer_ids[reviewer]} is locked beyond their loads")
     return (
         f"no assignment meets all requirements: {'; '.join(parts)}; raise --max-papers, lower --per-paper, "
-        "the reviewers' minima or --require, add reviewers, or remove locks and conflicts that are none"
+        "the reviewers' minima or --require, add reviewers, or remove locks and wrong conflicts"
     )
 
 
