@@ -101,6 +101,8 @@ def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
         items = outcome.item_scores[name]
         want = [truth[query][theirs] for query in items.ids]
         np.testing.assert_allclose(items.columns.ravel(), want, atol=1e-6)
+    few = RetrieveProtocol(metrics=("recall@5",), distance=distance).evaluate(data, build_system(tmp_path), VIEW)
+    assert np.array_equal(few.item_scores["recall@5"].columns, outcome.item_scores["recall@5"].columns)
 
 
 def test_judgements_that_help_nobody_are_an_error(tmp_path):
