@@ -46,15 +46,15 @@ fall below the backbone's on no type of task that it trains. Stored runs chose c
 as in training (32 to 96 tokens), so their tests decide. Where no test of the backbone is stored (INDUS, M4), the
 truncated dev score decides.
 
-Intervals are paired over test items and seeds (Student's t, k - 1 degrees of freedom for k seeds). With *one
-seed* they are over items alone, so another seed can change the verdict. Those of a method's cost are ranges over
-rounds. No interval covers the choice of training papers, probe or encoder. Method: [benchmarks.md](benchmarks.md).
+Intervals are paired over test items and seeds ([statistics](concepts/statistics.md#intervals-and-tests)). With
+*one seed* they are over items alone, so another seed can change the verdict. Those of a method's cost are ranges
+over rounds. No interval covers the choice of training papers, probe or encoder.
 
-A claim's verdict is its weakest answer: opposite, no difference seen, not tested, undecided, smaller, held. If
-one of m answers suffices, its interval has level 1 - 0.05 / m. Verdicts in parentheses do not count, nor do
-figures that the other model's score leaves no room for. A question is decided on the view with the most seeds.
-"search (quick, 1)" is a group of tasks, its view, and its number of tasks. Scores are times 100. "Kept" is the
-step with the best dev score, by seed. Commands take the models with `--models KEY=RUN`, once per seed."""
+A claim has several answers, and its verdict is the weakest: opposite, no difference seen, not tested, undecided,
+smaller, held, in this order. If one of m answers suffices, its interval has level 1 - 0.05 / m. Verdicts in
+parentheses do not count. The paper's figure does not count where adding it would exceed 100. A question is decided
+on the view with the most seeds. "search (quick, 1)" is a group of tasks, its view, and its number of tasks.
+"Kept" is the step with the best dev score, by seed. Commands take the models with `--models KEY=RUN`, once per seed."""
 
 
 def format_page(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], *, choice: str = "") -> str:

@@ -94,7 +94,7 @@ def test_own_curves_are_fitted_told_stored_and_used(folder, monkeypatch, capsys)
     monkeypatch.setattr(calibration, "SHIPPED", folder.parent / "shipped.json")
     assert len(SimilarityScale(stored).curves) == 2
     monkeypatch.setattr(calibration, "UNLIKE", -1.0)
-    assert SimilarityScale(stored).curves == [] and "not known here" in SimilarityScale(stored).notes[0]
+    assert SimilarityScale(stored).curves == [] and "no probability; it was" in SimilarityScale(stored).notes[0]
 
 
 def test_too_few_relations_are_an_error(folder, tmp_path):
@@ -118,7 +118,7 @@ def test_the_model_that_ships_has_curves(tmp_path, monkeypatch, capsys):
     assert [row["relation"] for row in known] == ["they share an arXiv category", "one cites the other"]
     words = ("similar", tmp_path / "c", "--to", "0", "-k", "1", "--calibrated", "--no-why")
     out = run(monkeypatch, capsys, *words)[1]
-    assert "more similar than" in out and "compared with 28 pairs" in out and "not known here" in out
+    assert "more similar than" in out and "compared with 28 pairs" in out and "no probability; it was" in out
     document = json.loads(run(monkeypatch, capsys, *words, "--json")[1])
     assert document["rankings"][0]["hits"][0]["calibrated"]["percentile"] > 50
     assert document["calibration"]["pairs"] == 28

@@ -204,8 +204,8 @@ class SimilarityScale:
             self.notes.append(f"no probabilities are known for {stored.manifest.encoder.name}; {fit}")
         for curve in (curve for curve in known if curve not in self.curves):
             self.notes.append(
-                f"that {curve.relation}: not known here; the median similarity of pairs is {self.median:.2f}, that of "
-                f"{curve.pairs}, for which it is known, {curve.median:.2f}; {fit}"
+                f"that {curve.relation}: no probability; it was measured on {curve.pairs}, whose median similarity is "
+                f"{curve.median:.2f}, and here it is {self.median:.2f}; {fit}"
             )
 
     def to_json(self) -> dict[str, Any]:
