@@ -21,10 +21,19 @@ def text(path: Path, content: str) -> Path:
     return path
 
 
-def hub(folder: Path, split: str, rows: list[dict[str, Any]]) -> None:
-    """Write a split as the hub keeps it."""
+def hub(folder: Path, split: str, rows: list[dict[str, Any]], parts: int = 1) -> None:
+    """Write a split as the hub keeps it: `<split>-0000i-of-0000n.parquet`."""
     folder.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet")
+    table = pa.Table.from_pylist(rows)
+    size = -(-len(rows) // parts)
+    for part in range(parts):
+        name = f"{split}-{part:05}-of-{parts:05}.parquet"
+        parquet.write_table(table.slice(part * size, size), folder / name)
+
+
+def counted(data: Any) -> dict[str, int]:
+    """Return how many records were dropped from data, by reason."""
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def paper(name: Any, **more: Any) -> dict[str, Any]:

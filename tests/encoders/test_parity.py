@@ -36,9 +36,9 @@ def models(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def many_lengths(models):
-    """Texts of lengths from 1 to the limit of 512 in steps of 7, shuffled, with the reference's states."""
-    lengths = list(range(512, 0, -7))  # the last is 1; in all places of a block of 8 or more
+def every_length(models):
+    """One text of each length from 1 to the limit of 512, shuffled, with the reference's states; of MPNet, some."""
+    lengths = list(range(512, 0, -7 if "MPNet" in type(models[0]).__name__ else -1))  # the last is 1
     random.Random(0).shuffle(lengths)
     sequences = draw(lengths)
     with torch.inference_mode():
@@ -52,14 +52,14 @@ def assert_close(ours, theirs):
 
 
 @pytest.mark.parametrize("prepared", [True, False], ids=["packed", "plain"])
-def test_inference_at_lengths_up_to_the_limit(models, many_lengths, prepared):
+def test_inference_at_every_length_up_to_the_limit(models, every_length, prepared):
     _, load = models
-    sequences, expected = many_lengths
+    sequences, expected = every_length
     ours = load()
     if prepared:
         ours.prepare(torch.float32)
     else:  # a part of them: this path has no code of its own for length
-        sequences, expected = sequences[::2], expected[::2]
+        sequences, expected = sequences[::8], expected[::8]
     assert ours.config.max_length == 512
     with torch.inference_mode():
         assert_close(ours.eval()(pack(sequences)), expected)

@@ -49,7 +49,7 @@ def test_tensors_of_every_kind_plain_values_and_numpy_numbers(layout, tmp_path):
     numbers.append(np.dtype(">i4").type(7))
     found, others, became = read_torch_file(saved([value, plain, numbers], tmp_path / "file", layout))
     torch.testing.assert_close(found, value, rtol=0, atol=0)
-    assert repr(others) == repr(plain) and repr(became) == "[-3, 0.5, 1e+300, True, 'words', 7]"
+    assert repr(others) == repr(plain) and became == [-3, 0.5, 1e300, True, "words", 7]
     for name in ("turned", "part", "row"):
         assert found[name].untyped_storage().data_ptr() == found["base"].untyped_storage().data_ptr()
 

@@ -2,7 +2,7 @@
 
 import json
 
-from build_data import lines, text
+from build_data import counted, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.mentions import AuthorMentions, CustomMentions, S2andFolders
 from sciprism.datasets.layouts.texts import DocumentQuestions, DrugPairs, LabelledTexts, PartFiles
@@ -67,7 +67,7 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
     train, dev, test = ({data.contexts[row] for row in rows} for rows in (data.train, data.dev, data.test))
     assert len(train) + len(dev) + len(test) == len({id(context) for context in data.contexts}) == 80
     assert len(train | dev | test) == 80 and len(train) > 40 and 2 < len(dev) < 20 and 10 < len(test) < 32
-    assert data.dropped.count("question without a context, dropped") == 2
+    assert counted(data) == {"question without a context, dropped": 2}
 
 
 def test_blocks_of_mentions_are_drawn(tmp_path):

@@ -106,8 +106,7 @@ def test_few_shot_by_label_draws_the_papers_that_the_authors_draw(tmp_path):
     scores = vectors @ draw.normal(size=(4, 12)) + draw.normal(size=(1500, 12))
     truth = (scores > 1.5).astype(int)
     data = labelled(vectors, [tuple(str(c) for c in np.flatnonzero(row)) for row in truth], train=1400)
-    few, grid = FewShot(size=4, iterations=2, per_label=True), GRID[:3]  # which scikit-learn fits in no time
-    protocol = ProbeProtocol(loss="hinge", few_shot=(few,), grid=grid)
+    protocol = ProbeProtocol(loss="hinge", few_shot=(FewShot(size=4, iterations=2, per_label=True),))
     outcome = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
     assert outcome.item_scores["f1_macro"].labels == tuple(map(str, range(12)))
     want = []
@@ -117,7 +116,7 @@ def test_few_shot_by_label_draws_the_papers_that_the_authors_draw(tmp_path):
         for column in truth[:1400].T:
             rows.update(np.random.choice(np.where(column == 1)[0], 4, replace=False).tolist())
         model = LinearSVC(loss="hinge", fit_intercept=False, random_state=42, max_iter=200_000, tol=1e-8)
-        search = OneVsRestClassifier(GridSearchCV(model, {"C": list(grid)}, cv=3))
+        search = OneVsRestClassifier(GridSearchCV(model, {"C": list(GRID)}, cv=3))
         search.fit(vectors[list(rows)], truth[list(rows)])
         want.append(f1_score(truth[1400:], search.predict(vectors[1400:]), average="macro"))
     assert estimate(outcome.item_scores["f1_macro 4-shot"]) == pytest.approx(np.mean(want), abs=1e-6)

@@ -80,9 +80,9 @@ def build_corpus(seed, excluded=False):
 @pytest.mark.parametrize("distance", ["dot", "cosine", "euclidean"])
 def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
     data = build_corpus(3, excluded)
-    system, depths = build_system(tmp_path), [f"recall@{k}" for k in (2, 8, 12, 16, 20)]
-    every = RetrieveProtocol(metrics=("ndcg@10", "recall@5", "map", *depths), distance=distance)
-    outcome = every.evaluate(data, system, VIEW)
+    outcome = RetrieveProtocol(metrics=("ndcg@10", "recall@5", "map"), distance=distance).evaluate(
+        data, build_system(tmp_path), VIEW
+    )
     queries = np.array([[float(x) for x in text.split()] for text in data.queries])
     documents = np.array([[float(x) for x in text.split()] for text in data.documents])
     run, qrels = {}, {}
@@ -101,9 +101,6 @@ def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
         items = outcome.item_scores[name]
         want = [truth[query][theirs] for query in items.ids]
         np.testing.assert_allclose(items.columns.ravel(), want, atol=1e-6)
-    for name in depths:  # a short ranking is the beginning of the whole one
-        short = RetrieveProtocol(metrics=(name,), distance=distance).evaluate(data, system, VIEW)
-        assert np.array_equal(short.item_scores[name].columns, outcome.item_scores[name].columns)
 
 
 def test_judgements_that_help_nobody_are_an_error(tmp_path):

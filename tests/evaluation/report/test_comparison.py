@@ -171,7 +171,7 @@ def test_p_is_corrected_over_all_differences_that_are_shown(lab):
     assert [found.corrected for found in shown] == pytest.approx(holm([found.p for found in shown]))
     faint, clear = (row(report, f"{name} map").cells[1].difference for name in ("faint", "clear"))
     assert clear.marked_among_all and faint.marked and not faint.marked_among_all
-    assert f"over the {len(shown)} differences shown" in notes(report)
+    assert f"over {len(shown)} of tasks and averages" in notes(report)
 
 
 def test_metrics_of_the_same_items_are_not_counted_twice(lab):

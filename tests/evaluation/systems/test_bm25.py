@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sciprism.evaluation.systems import BM25System, EncodingInput, NotServedError, RankingSystem
-from sciprism.papers import Paper
 
 
 def texts(items, role="paper", fields=("title", "abstract")):
@@ -58,12 +57,6 @@ def test_nothing_to_search_finds_nothing():
     for documents in ([], [""], ["the of", ""]):
         assert BM25System().top(queries("cell"), texts(documents), 2, "dot", None)[1].tolist() == [[-1, -1]]
     assert BM25System().pool_scores(queries("cell"), texts([""]), [np.array([0])], "dot")[0].tolist() == [0]
-
-
-def test_texts_are_the_fields_joined_by_a_space():
-    paper = Paper(id="1", title="Cells", abstract="They divide.", venue="Cell")
-    found = [texts([paper]).texts(), texts([paper], fields=("title", "venue")).texts()]
-    assert found == [["Cells They divide."], ["Cells Cell"]]
 
 
 class Shared(RankingSystem):

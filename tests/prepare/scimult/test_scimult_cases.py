@@ -60,7 +60,6 @@ def test_coarse(raw, context, monkeypatch):
     raw.maple("Computer_Science", [{"paper": "9"}])
     data_set = maple.write_coarse(context)
     assert (data_set.queries, data_set.targets, len(data_set.missing_inputs)) == (4, 4, 16)
-    assert not data_set.dropped.ids, "each field has two"
     examples = list(read_examples(context.out / "pretrain/coarse.jsonl", query="paper", candidate="label"))
     assert Counter(example.positives[0].id for example in examples) == {"Art": 2, "Political_Science": 2}
     label = examples[-1].positives[0]

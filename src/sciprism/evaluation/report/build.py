@@ -42,8 +42,8 @@ def build_tables(report: Report, only: str = "") -> Iterator[TextTable]:
     """Yield the tables of each suite, or of one: averages, tasks by group, differences, published rows."""
     for suite in (only,) if only else report.suites:
         rows = [row for row in report.rows if row.suite == suite]
-        averages = [row for row in rows if row.kind == "average"]
-        yield _scores(f"{suite}: averages", report, averages)
+        if averages := [row for row in rows if row.kind == "average" and row.counts]:
+            yield _scores(f"{suite}: averages", report, averages)
         for group in dict.fromkeys(row.group or row.format for row in rows if row.kind != "average"):
             members = [row for row in rows if row.kind != "average" and (row.group or row.format) == group]
             yield _scores(f"{suite}: {group}", report, members)
@@ -108,9 +108,8 @@ def _limit(number: float) -> str:
 
 def cell_text(cell: ReportCell) -> str:
     """Return a cell's score, or why there is none."""
-    if cell.score:
-        return score_text(cell.score)
-    return {"not served": "-", "left out": "-", "not run": ""}.get(cell.status, cell.status)
+    no_score = {"not served": "-", "left out": "-", "not run": ""}
+    return score_text(cell.score) if cell.score else no_score.get(cell.status, cell.status)
 
 
 def row_label(row: ReportRow) -> str:
@@ -134,7 +133,9 @@ def _scores(title: str, report: Report, rows: Sequence[ReportRow]) -> TextTable:
 
 def _differences(title: str, report: Report, rows: Sequence[ReportRow]) -> Iterator[TextTable]:
     others = [i for i in range(len(report.systems)) if i != report.baseline]
-    tested = [row for row in rows if row.kind != "part" and any(row.cells[i].difference for i in others)]
+    tested = [
+        row for row in rows if (row.counts or row.kind == "part") and any(row.cells[i].difference for i in others)
+    ]
     if tested:
         yield TextTable(
             title,
@@ -334,11 +335,11 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
         yield "Numbers are times 100."
     if any(cell.score and cell.score.sd is not None for cell in cells):
         yield "± is the standard deviation over seeds; intervals and tests are about items, not about seeds."
-    tested = sum(cell.difference is not None for row in rows if row.kind != "part" for cell in row.cells)
+    tested = sum(cell.difference is not None for row in rows if row.counts for cell in row.cells)
     if tested:
         yield (
             f"Differences are to {systems[baseline].name}, paired by item. * : the 95% interval excludes 0 "
-            f"(Student's t, p < {model.LEVEL}); ** : also after Holm's correction over the {tested} differences shown. "
+            f"(Student's t, p < {model.LEVEL}); ** : also after Holm's correction over {tested} of tasks and averages. "
             "Read * for one comparison that was chosen before looking, ** to find in the tables where systems differ."
         )
         yield (
@@ -346,12 +347,10 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
             "another sample of training papers or another seed moves a number further."
         )
     elif len(systems) > 1:
-        stored = any(run.folder for system in systems for runs in system.runs.values() for run in runs)
-        name = systems[baseline].name
         yield (
-            f"No difference is shown: no number of {name} is paired by item with another's; the notes below say why, "
-            "and --baseline names another system."
-            if stored
+            f"No difference is shown: no number of {systems[baseline].name} is paired by item with another's; the "
+            "notes below say why, and --baseline names another system."
+            if any(run.folder for system in systems for runs in system.runs.values() for run in runs)
             else "No difference is shown: `sciprism compare RESULTS` computes and tests differences."
         )
     if any(cell.difference and cell.difference.apart for cell in cells):
@@ -567,8 +566,7 @@ def _explain_lacking(
         return "not run"
     lacking: dict[str, list[str]] = {}
     for i in members:
-        status = next((some[i].status for some in results if some[i].status != "done"), "")
-        if status:
+        if status := next((some[i].status for some in results if some[i].status != "done"), ""):
             lacking.setdefault(status, []).append(systems[i].name)
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
 
@@ -587,16 +585,15 @@ def _average_cell(
 
 
 def _correct_p_values(rows: Sequence[model.ReportRow]) -> list[model.ReportRow]:
-    """Correct p by Holm over all differences that a report shows: tasks and averages of all systems."""
-    shown = [cell.difference for row in rows if row.kind != "part" for cell in row.cells if cell.difference]
+    """Correct p by Holm over differences of tasks and of averages over several, of all systems."""
+    shown = [cell.difference for row in rows if row.counts for cell in row.cells if cell.difference]
     corrected = iter(holm([difference.p for difference in shown]))
 
     def correct(cell: model.ReportCell) -> model.ReportCell:
-        if not cell.difference:
-            return cell
-        return replace(cell, difference=replace(cell.difference, corrected=float(next(corrected))))
+        found = cell.difference
+        return replace(cell, difference=replace(found, corrected=float(next(corrected)))) if found else cell
 
-    return [row if row.kind == "part" else replace(row, cells=tuple(map(correct, row.cells))) for row in rows]
+    return [replace(row, cells=tuple(map(correct, row.cells))) if row.counts else row for row in rows]
 
 
 class Results(Sequence[TaskResult]):

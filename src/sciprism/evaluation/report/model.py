@@ -326,6 +326,11 @@ class ReportRow:
     view: str = ""
 
     @property
+    def counts(self) -> bool:
+        """Return whether it says something of its own: a task, or an average over several."""
+        return self.kind == "task" or len(self.tasks) > 1
+
+    @property
     def incomplete(self) -> bool:
         """Return whether it is an average over fewer tasks than its suite has."""
         return bool(self.lacking or self.view)
