@@ -22,13 +22,7 @@ from measurement import build_parser, provenance, read_memory, run_apart, write_
 from sciprism.index.exact import topk
 from sciprism.store import StoredCollection
 from sciprism.store.shard_files import Matrix
-from sciprism.uses.mapping import (
-    NEIGHBOURS,
-    draw_map,
-    find_topics,
-    write_page,
-    write_parquet,
-)
+from sciprism.uses.mapping import NEIGHBOURS, draw_map, find_topics, write_page, write_parquet
 from sciprism.uses.search import choose_paper_space
 
 SAMPLED = 5000  # papers of which the neighbours on the map are compared with those in the vectors

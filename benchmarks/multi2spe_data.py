@@ -28,11 +28,7 @@ from sciprism.datasets.open_data import SplitEntry, read_entries
 from sciprism.seeding import random_fraction
 from study import run_command
 
-COMPUTING = {
-    "citegraph_vis": "Visualisation",
-    "citegraph_acl": "Linguistics",
-    "ir_cacm": "Computing at large",
-}
+COMPUTING = {"citegraph_vis": "Visualisation", "citegraph_acl": "Linguistics", "ir_cacm": "Computing at large"}
 ARXIV = "arxiv_multidomain"
 FIRST = "Computer Science"
 FIELDS = {"one": 1, "few": 4, "all": 17}

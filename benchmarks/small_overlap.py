@@ -117,11 +117,7 @@ def describe_data_sets(data_sets: Mapping[str, list[Paper]], papers: Iterable[Pa
     """Return how many papers each data set has, how many are in training, and whether it is a source."""
     shared = count_shared(papers, data_sets)
     return {
-        name: {
-            "papers": len(found),
-            "training": shared[name],
-            "source": shared[name] >= SOURCE_SHARE * len(found),
-        }
+        name: {"papers": len(found), "training": shared[name], "source": shared[name] >= SOURCE_SHARE * len(found)}
         for name, found in data_sets.items()
     }
 

@@ -80,13 +80,7 @@ PLAN = (
         "multi2spe/benchmarks/held-out",
         changes=LONGER_DEV,
         backbone=MASKED_LM,
-        only=(
-            "specter-cs",
-            "facets-cs",
-            "facets-lambda-1-cs",
-            "facets-no-maps-cs",
-            "facets-no-reparameterisation-cs",
-        ),
+        only=("specter-cs", "facets-cs", "facets-lambda-1-cs", "facets-no-maps-cs", "facets-no-reparameterisation-cs"),
     ),
     Step(
         "scirepeval",

@@ -19,11 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
@@ -116,12 +112,7 @@ def train_sciprism(
         steps=args.steps,
         **({"chunk_tokens": args.tokens} if args.tokens else {}),
         precision=precision,
-        objective={
-            "name": "contrast",
-            "similarity": "cosine",
-            "temperature": TEMPERATURE,
-            "hard_negatives": 0,
-        },
+        objective={"name": "contrast", "similarity": "cosine", "temperature": TEMPERATURE, "hard_negatives": 0},
         optimizer={"lr": RATE, "weight_decay": 0.0, "max_grad_norm": 0.0},
         schedule={"name": "constant", "warmup": 0},
         checkpoint_every=10**9,
