@@ -128,8 +128,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--made", type=Path, help="a collection of all papers, for the largest size")
+    parser.add_argument("--inspect", action="store_true", help="measure inspect alone, and add it to the record")
     options = parser.parse_args()
     result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "bm25s"), sizes={})
+    if options.inspect:
+        for size in options.sizes:
+            write_inputs(options.papers, options.folder, size)
+            result["sizes"][size] = measure("inspect", options.folder / "papers.jsonl", "--skip-bad")
+        write_result(options.output, json.loads(options.output.read_text("utf-8")) | {"inspect": result})
+        return
     for size in options.sizes:
         folder = options.folder / str(size)
         write_inputs(options.papers, folder, size)
