@@ -331,6 +331,7 @@ class ProgressDisplay:
         """Show how many of a piece of work are done; the rate of another than before begins anew. facts: shown too."""
         self._unit, self._facts = unit, facts
         if work != self._task.description:
+            self._bar.refresh()  # short work is seen too
             self._bar.reset(self._task.id, description=work)
             self._task.total, self._before = total, done
         self._bar.update(self._task.id, total=total, completed=done)

@@ -43,8 +43,7 @@ def serve(
     if not (papers or model or demo or settings.workspace):
         raise InputError("name files of papers or a collection; or --workspace, --model or --demo")
     try:
-        from sciprism.service.app import serve as run
-        from sciprism.service.app import serve_agents
+        import sciprism.service.app as app
         from sciprism.service.state import ServedCollections, ServiceState, build_library, find_demo
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("sciprism"):
@@ -63,6 +62,6 @@ def serve(
         settings = replace(settings, workspace=settings.workspace or folder.parent / "workspace")
     state = ServiceState(settings, ServedCollections(folders), model)
     if mcp:
-        serve_agents(state)
+        app.serve_agents(state)
         return
-    run(state, lambda address: echo(f"sciprism: serving at {address} (Ctrl-C stops)", error=True))
+    app.serve(state, lambda address: echo(f"sciprism: serving at {address} (Ctrl-C stops)", error=True))
