@@ -78,12 +78,25 @@ def work_folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+SHOWN = re.compile(r"\s*```text\n(.*?)```", re.DOTALL)  # right after a block, what it prints
+
+
+def list_words(text):
+    """Return the words and numbers of an output; these to one decimal, as last digits differ between processors."""
+    return re.findall(r"\d+(?:\.\d)?|[^\W\d_]{2,}", re.sub(r"(?<=\d\.\d)\d+", "", text))
+
+
 def run_shell(example):
-    """Run a block of commands as bash does; each must print something and succeed."""
+    """Run a block of commands as bash does; each must succeed, and print what the page shows of it."""
     words = f'sciprism() {{ "{sys.executable}" -m sciprism "$@"; }}\nset -e\n{example.parsed}'
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=OFFLINE)
-    assert done.returncode == 0, f"{example.parsed}\n{done.stdout}\n{done.stderr}"
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": OFFLINE}
+    done = subprocess.run(["bash", "-c", words], **options)
+    assert done.returncode == 0, f"{example.parsed}\n{done.stdout}"
     assert done.stdout.strip()
+    shown = SHOWN.match(example.document.text, example.region.end)
+    printed = iter(list_words(done.stdout))
+    missing = [word for word in list_words(shown[1]) if word not in printed][:1] if shown else []
+    assert not missing, f"{missing[0]} is not in the output of\n{example.parsed}\n{done.stdout}"
 
 
 PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
