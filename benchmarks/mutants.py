@@ -35,7 +35,7 @@ SWAPS = {a: b for pair in map(str.split, PAIRS) for a, b in (pair, pair[::-1])} 
 HEAVY = "torch transformers sentence_transformers sklearn.linear_model pandas pyarrow.parquet fastapi hypothesis pytest"
 TESTS, SECONDS = 10, 60.0
 QUERY = """SELECT path, context, numbits FROM line_bits
-JOIN file ON file.id = file_id JOIN context ON context.id = context_id"""
+JOIN file ON file.id = file_id JOIN context ON context.id = context_id WHERE path LIKE '%src/sciprism%'"""
 
 
 def change(node: ast.AST) -> ast.AST | None:
