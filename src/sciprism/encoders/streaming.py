@@ -6,7 +6,7 @@ import logging
 import warnings
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -62,7 +62,6 @@ def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs
         if inputs.ndim:
             raise InputError(f"got an array of shape {inputs.shape}; expected a text or one dimension of texts")
         inputs = inputs.item()
-    column: Any = inputs
     if (columns := _columns(inputs)) is not None:
         present = {name: columns[name] for name in fields if name in columns}
         if not present:
@@ -81,10 +80,10 @@ def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs
         why = "; a set has no order" if isinstance(inputs, set | frozenset) else ""
         raise InputError(f"{EXPECTED}, got {type(inputs).__name__} {inputs!r:.80}{why}")
     else:
-        count = len(column) if hasattr(column, "__len__") else None
+        count = len(inputs) if isinstance(inputs, Sized) else None
 
         def values() -> Iterator[object]:
-            return _values(column)
+            return _values(inputs)
 
     def items() -> Iterator[Item]:
         return (_to_item(value, fields, f"items[{number}]") for number, value in enumerate(values()))
@@ -283,7 +282,7 @@ def encode_sequences(
     device: torch.device,
     on_batch: OnBatch | None = None,
     max_texts: int | None = None,
-    late: LateVectors | None = None,
+    late: LateVectors,
 ) -> None:
     """Write the vector of sequences[i] to rows[i]; FloatingPointError for vectors that are not finite.
 
@@ -302,7 +301,7 @@ def encode_sequences(
     def run(batch: list[int]) -> None:
         with torch.inference_mode():
             vectors = step.compute(pack([sequences[i] for i in batch], step.route, device=device))
-            if late is None or device.type == "cpu":
+            if device.type == "cpu":
                 write(batch, vectors.cpu().numpy())
             else:
                 late.add(vectors, partial(write, batch))
@@ -322,7 +321,8 @@ def run_batches(
     few = len(batches) if device.type != "cpu" or len(batches) == 1 else sum(n > CPU_BUDGET for n in lengths)
     for batch in batches[:few]:  # the longest texts come first
         run(batch)
-    map_threads(run, batches[few:])
+    if few < len(batches):
+        map_threads(run, batches[few:])
 
 
 def token_budget(tokens: int, device: torch.device) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
@@ -16,11 +15,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field
 from starlette.requests import Request
 
+import sciprism.service.papers as papers
 from sciprism.errors import InputError
-from sciprism.papers.bibliography_entries import find_doi, find_url
-from sciprism.service.limits import CLIENT, EVERYONE, find_address
-from sciprism.service.papers import SearchRequest, SimilarRequest, TagRequest, find_paper, rank_queries, rank_similar
-from sciprism.service.papers import tag as answer_tags
+from sciprism.service.limits import EVERYONE
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE
 
@@ -40,7 +37,6 @@ def add_tools(app: FastAPI) -> MCPServer:
         """Return a request of whoever calls; on standard input that is everyone."""
         given = context.request_context.request
         owner = EVERYONE if given is None else given.state.owner
-        CLIENT.set(owner if given is None or owner != EVERYONE else f"from {find_address(given)}")
         return Request({"type": "http", "app": app, "state": {"owner": owner}, "headers": []})
 
     def tool(function: Callable[..., Any]) -> None:
@@ -65,27 +61,25 @@ def add_tools(app: FastAPI) -> MCPServer:
     ) -> Document:
         """Search a library of scientific papers by meaning and words."""
         years = {"year_from": year_from, "year_to": year_to}
-        body = SearchRequest(q=[query], collection=collection, k=k, mode=mode, **years)
-        return (await rank_queries(build_request(context), body))[0].to_json()
+        body = papers.SearchRequest(q=[query], collection=collection, k=k, mode=mode, **years)
+        return (await papers.rank_queries(build_request(context), body))[0].to_json()
 
     @tool
     async def similar(context: Context, paper: str, collection: Collection = "", k: Count = 10) -> Document:
         """List the papers most similar to one of the library, which is named by its id, DOI or title."""
-        body = SimilarRequest(to=paper, collection=collection, k=k)
-        return (await rank_similar(build_request(context), body))[0].to_json()
+        body = papers.SimilarRequest(to=paper, collection=collection, k=k)
+        return (await papers.rank_similar(build_request(context), body))[0].to_json()
 
     @tool
     async def paper(context: Context, id: str, collection: Collection = "") -> Document:
         """Return a paper of the library by its id, with abstract, DOI and address."""
-        found = await find_paper(build_request(context), collection, id)
-        return found.to_json() | {"doi": find_doi(found), "url": find_url(found)}
+        return papers.describe(await papers.find_paper(build_request(context), collection, id))
 
     @tool
     async def suggest_tags(context: Context, paper: str, collection: Collection = "", limit: Limit = 10) -> Document:
         """Suggest labels of the served vocabulary for a paper of the library, which is named by its id."""
-        body = TagRequest(papers=[paper], collection=collection, limit=limit)
-        document: Document = json.loads(bytes((await answer_tags(build_request(context), body)).body))
-        return document
+        body = papers.TagRequest(papers=[paper], collection=collection, limit=limit)
+        return await papers.find_tags(build_request(context), body)
 
     guarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the service's own layer looks at hosts
     size = int(state.settings.max_body * MEGABYTE)

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.files import FULL, lock_folder
 from sciprism.pages import STATIC
 from sciprism.service import desks, embeddings, matches, pages, papers, uploads
@@ -71,7 +71,7 @@ def build_app(state: ServiceState) -> FastAPI:
     for kind in (Refusal, InputError, OSError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _answer)
     app.state.agents = None
-    with suppress(ModuleNotFoundError):  # without the extra there is no /mcp
+    with suppress(ModuleNotFoundError):  # /mcp needs the extra "mcp"
         from sciprism.service.agents import add_tools
 
         app.state.agents = add_tools(app)
@@ -164,11 +164,11 @@ CONNECTIONS = 1_024  # at one time; more get status 503
 
 def serve_agents(state: ServiceState) -> None:
     """Load the models, and answer an agent on standard input and output. Raises MissingExtraError."""
+    with import_extra("mcp", "--mcp"):
+        import sciprism.service.agents  # noqa: F401  (before models are loaded)
     bound_memory()
     state.load()
     app = build_app(state)
-    if app.state.agents is None:
-        raise MissingExtraError("mcp", "--mcp")
 
     async def answer() -> None:
         async with app.router.lifespan_context(app):

@@ -219,9 +219,13 @@ async def get_paper(
     if format != "json":
         entries = format_bibtex([(paper, "")]) if format == "bibtex" else format_ris([(paper, "")])
         return PlainTextResponse("\n".join(entries) + "\n")
-    facts = paper.to_json() | {"doi": find_doi(paper), "url": find_url(paper)}
     names = {"schema": "sciprism.paper/1", "collection": name_collection(request, collection)}
-    return json_response(names | {"paper": facts})
+    return json_response(names | {"paper": describe(paper)})
+
+
+def describe(paper: Paper) -> dict[str, Any]:
+    """Return a paper as JSON values, with its DOI and address."""
+    return paper.to_json() | {"doi": find_doi(paper), "url": find_url(paper)}
 
 
 MAX_PAPERS = 1_000
@@ -266,6 +270,11 @@ class ServedTagger:
 @router.post("/tag")
 async def tag(request: Request, body: TagRequest) -> Response:
     """Suggest labels of a vocabulary for papers, each with a probability and a reason."""
+    return json_response(await find_tags(request, body))
+
+
+async def find_tags(request: Request, body: TagRequest) -> dict[str, Any]:
+    """Return the document of the labels that are suggested."""
     state = request.app.state.service
     tagger: ServedTagger = state.taggers.choose(body.tagger)
     options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
@@ -274,7 +283,8 @@ async def tag(request: Request, body: TagRequest) -> Response:
         papers = await use_collection(request, body.collection, lambda stored, _: collect(stored, body.papers))
     else:
         papers = [paper.build() for paper in body.papers if isinstance(paper, PaperText)]
-    return json_response(await state.run(tagger.suggest, papers, encoder, choice))
+    document: dict[str, Any] = await state.run(tagger.suggest, papers, encoder, choice)
+    return document
 
 
 def collect(stored: StoredCollection, given: GivenPapers) -> list[Paper]:

@@ -42,7 +42,7 @@ def build_tables(report: Report, only: str = "") -> Iterator[TextTable]:
     """Yield the tables of each suite, or of one: averages, tasks by group, differences, published rows."""
     for suite in (only,) if only else report.suites:
         rows = [row for row in report.rows if row.suite == suite]
-        if averages := [row for row in rows if row.kind == "average" and row.counts]:
+        if averages := [row for row in rows if row.kind == "average" and row.in_family]:
             yield _scores(f"{suite}: averages", report, averages)
         for group in dict.fromkeys(row.group or row.format for row in rows if row.kind != "average"):
             members = [row for row in rows if row.kind != "average" and (row.group or row.format) == group]
@@ -134,7 +134,7 @@ def _scores(title: str, report: Report, rows: Sequence[ReportRow]) -> TextTable:
 def _differences(title: str, report: Report, rows: Sequence[ReportRow]) -> Iterator[TextTable]:
     others = [i for i in range(len(report.systems)) if i != report.baseline]
     tested = [
-        row for row in rows if (row.counts or row.kind == "part") and any(row.cells[i].difference for i in others)
+        row for row in rows if (row.in_family or row.kind == "part") and any(row.cells[i].difference for i in others)
     ]
     if tested:
         yield TextTable(
@@ -335,7 +335,7 @@ def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequenc
         yield "Numbers are times 100."
     if any(cell.score and cell.score.sd is not None for cell in cells):
         yield "± is the standard deviation over seeds; intervals and tests are about items, not about seeds."
-    tested = sum(cell.difference is not None for row in rows if row.counts for cell in row.cells)
+    tested = sum(cell.difference is not None for row in rows if row.in_family for cell in row.cells)
     if tested:
         yield (
             f"Differences are to {systems[baseline].name}, paired by item. * : the 95% interval excludes 0 "
@@ -586,14 +586,14 @@ def _average_cell(
 
 def _correct_p_values(rows: Sequence[model.ReportRow]) -> list[model.ReportRow]:
     """Correct p by Holm over differences of tasks and of averages over several, of all systems."""
-    shown = [cell.difference for row in rows if row.counts for cell in row.cells if cell.difference]
+    shown = [cell.difference for row in rows if row.in_family for cell in row.cells if cell.difference]
     corrected = iter(holm([difference.p for difference in shown]))
 
     def correct(cell: model.ReportCell) -> model.ReportCell:
         found = cell.difference
         return replace(cell, difference=replace(found, corrected=float(next(corrected)))) if found else cell
 
-    return [replace(row, cells=tuple(map(correct, row.cells))) if row.counts else row for row in rows]
+    return [replace(row, cells=tuple(map(correct, row.cells))) if row.in_family else row for row in rows]
 
 
 class Results(Sequence[TaskResult]):

@@ -326,8 +326,8 @@ class ReportRow:
     view: str = ""
 
     @property
-    def counts(self) -> bool:
-        """Return whether it says something of its own: a task, or an average over several."""
+    def in_family(self) -> bool:
+        """Return whether it is in the family of Holm's correction: a task, or an average over several tasks."""
         return self.kind == "task" or len(self.tasks) > 1
 
     @property
